@@ -1,0 +1,1 @@
+"""Tieout: answers whose figures lead back to the rows and the line of the file."""
