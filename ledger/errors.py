@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tieout.artifacts.errors import Exit, RoomError
 
-__all__ = ["LedgerError", "Exit"]
+__all__ = ["Exit", "LedgerError"]
 
 
 class LedgerError(RoomError):
