@@ -62,11 +62,9 @@ class Store(Protocol):
         """Where it is, for people and error messages: a path or an s3:// address."""
         ...
 
-    def put(
-        self, payload: bytes, *, retention: RetentionClass = RetentionClass.RETAIN
-    ) -> Stored:
-        """Store the bytes durably. Raises ArtifactError: store.full, store.unreachable,
-        store.refused, object.corrupt."""
+    def put(self, payload: bytes, *, retention: RetentionClass = RetentionClass.RETAIN) -> Stored:
+        """Store the bytes durably. Raises ArtifactError: object.corrupt, disk.full,
+        other disk.*, file.* and store.* codes of the environment."""
         ...
 
     def get(self, address: Address) -> bytes:

@@ -1,0 +1,63 @@
+"""A store of artifacts in memory: for tests, and for the results of a replay."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from tieout.artifacts.address import Address
+from tieout.artifacts.checked import checked, corrupt, missing, stream
+from tieout.artifacts.store import ObjectStat, RetentionClass, Stored
+
+
+class MemoryStore:
+    """Keeps what store.py promises, as long as the process lives; safe for threads."""
+
+    def __init__(self, location: str = "memory") -> None:
+        self._location = location
+        self._objects: dict[Address, bytes] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def location(self) -> str:
+        return self._location
+
+    def put(self, payload: bytes, *, retention: RetentionClass = RetentionClass.RETAIN) -> Stored:
+        """Raises ArtifactError object.corrupt when other bytes lie under the address."""
+        kept = bytes(payload)
+        address = Address.of(kept)
+        with self._lock:
+            found = self._objects.setdefault(address, kept)
+        if found is not kept and found != kept:
+            raise corrupt(address, "other bytes have its name", location=self.location)
+        return Stored(
+            address=address,
+            sha256=hashlib.sha256(kept).hexdigest(),
+            size=len(kept),
+            retention=retention,
+            version="",
+            created=found is kept,
+        )
+
+    def get(self, address: Address) -> bytes:
+        return checked(address, self._find(address), location=self.location)
+
+    def open(self, address: Address) -> BinaryIO:
+        return stream(self.get(address))
+
+    def stat(self, address: Address) -> ObjectStat:
+        return ObjectStat(address=address, size=len(self._find(address)))
+
+    def addresses(self) -> Iterator[Address]:
+        with self._lock:
+            known = sorted(self._objects)
+        yield from known
+
+    def _find(self, address: Address) -> bytes:
+        with self._lock:
+            payload = self._objects.get(address)
+        if payload is None:
+            raise missing(address, location=self.location)
+        return payload
