@@ -27,13 +27,7 @@ RowValue: TypeAlias = None | bool | int | Decimal | str
 
 
 class _Asked(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        strict=True,
-        arbitrary_types_allowed=False,
-        populate_by_name=True,
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class SqlStep(_Asked):
