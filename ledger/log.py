@@ -14,10 +14,9 @@ sha256_hash = SHA-256(0x02 || previous || leaf), previous = the sha256_hash of t
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Final, Protocol
@@ -28,6 +27,7 @@ from tieout.ledger.errors import LedgerError
 from tieout.ledger.row import LedgerRow
 
 FIRST_PREVIOUS: Final = bytes(32)
+_ANY_TIME: Final = "1970-01-01T00:00:00.000000Z"
 
 
 @dataclass(frozen=True)  # no slots: the row is parsed once, when it is first asked for
@@ -126,18 +126,8 @@ def missing_entry(index: int, size: int) -> LedgerError:
     )
 
 
-def _timeless(entry: bytes) -> dict[str, object]:
-    try:
-        document: dict[str, object] = json.loads(entry)
-    except ValueError as error:
-        raise LedgerError(
-            "ledger.broken",
-            "an entry of the ledger is not JSON",
-            remedy="Run `tieout verify`: the ledger was changed from outside.",
-            exit_code=Exit.DOES_NOT_HOLD,
-        ) from error
-    del document["execution_timestamp"]
-    return document
+def _timeless(entry: bytes) -> LedgerRow:
+    return replace(LedgerRow.parse(entry), execution_timestamp=_ANY_TIME)
 
 
 class MemoryLog:
