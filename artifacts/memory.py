@@ -29,8 +29,9 @@ class MemoryStore:
         kept = bytes(payload)
         address = Address.of(kept)
         with self._lock:
+            created = address not in self._objects
             found = self._objects.setdefault(address, kept)
-        if found is not kept and found != kept:
+        if found != kept:
             raise corrupt(address, "other bytes have its name", location=self.location)
         return Stored(
             address=address,
@@ -38,7 +39,7 @@ class MemoryStore:
             size=len(kept),
             retention=retention,
             version="",
-            created=found is kept,
+            created=created,
         )
 
     def get(self, address: Address) -> bytes:
