@@ -43,8 +43,8 @@ _SINGLE_BYTE: Final = {
 }
 _MULTI_BYTE: Final = frozenset({
     "shift_jis", "shift-jis", "sjis", "ms_kanji", "windows-31j", "x-sjis", "euc-jp",
-    "iso-2022-jp", "gbk", "gb2312", "gb18030", "x-gbk", "big5", "big5-hkscs", "x-x-big5", "euc-
-    kr", "ks_c_5601-1987", "windows-949",
+    "iso-2022-jp", "gbk", "gb2312", "gb18030", "x-gbk", "big5", "big5-hkscs", "x-x-big5", "euc-kr",
+    "ks_c_5601-1987", "windows-949",
 })  # fmt: skip
 _LABELS: Final = {
     **{name: name for name in _SINGLE_BYTE},
