@@ -11,6 +11,7 @@ takes the next behaviour; after the last one the server answers 400.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import struct
@@ -199,7 +200,8 @@ def _handler(server: MessagesServer) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.close_connection = True
             if answer.reset_after is None:
-                self.wfile.write(answer.body)
+                with contextlib.suppress(ConnectionError):  # a client may have read enough
+                    self.wfile.write(answer.body)
                 return
             self.wfile.write(answer.body[: answer.reset_after])
             self.wfile.flush()
