@@ -259,9 +259,10 @@ def _check_key(client: anthropic.Anthropic) -> None:
 
 def _secrets(client: anthropic.Anthropic, sent: httpx2.Request | None) -> list[bytes]:
     """What must not come back in a recorded byte, longest first."""
-    header = sent.headers.get("authorization", "") if sent is not None else ""
-    password = _split(str(client.base_url)).password
-    found = {client.api_key, client.auth_token, password, header.partition(" ")[2]}
+    found = {client.api_key, client.auth_token, _split(str(client.base_url)).password}
+    if sent is not None:
+        found.add(sent.headers.get("authorization", "").partition(" ")[2])
+        found.add(sent.headers.get("x-api-key", ""))
     kept = {secret for secret in found if secret and len(secret) >= SECRET_CHARS_MIN}
     return [secret.encode("utf-8") for secret in sorted(kept, key=lambda s: (-len(s), s))]
 

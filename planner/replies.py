@@ -31,7 +31,8 @@ NUMBER_CHARS_MAX: Final = 400
 FIELD_CHARS_MAX: Final = 200
 """Ids and reasons that a server sends are cut to this before they enter a ledger row."""
 
-_TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]', re.DOTALL)
+_STRING: Final = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+_TOKEN: Final = re.compile(_STRING + r"|[{}\[\]:,]", re.DOTALL)
 _SPACE: Final = " \t\r\n"
 _FENCE_OPEN: Final = re.compile(r"```json[ \t]*\r?\n")
 _FENCE_CLOSE: Final = "```"
@@ -82,13 +83,17 @@ _REPLY: Final = JsonSubject(
 class _RefusedNumberError(ValueError):
     """A number token that JSON does not have, or one that is too long."""
 
+    def __init__(self, said: str, token: str) -> None:
+        super().__init__(said)
+        self.token = token
+
 
 def plan_text(reply_text: str) -> str:
     """The plan of a model's reply: its one JSON document, character for character.
 
     White space around it, and one ```json fence, are taken off; anything else is refused.
     Raises PlannerError `reply.empty`, `reply.too_long`, `reply.not_json`,
-    `reply.duplicate_key`, `reply.too_deep` or `reply.not_text`, each with line and column
+    `reply.repeated_key`, `reply.too_deep` or `reply.not_text`, each with line and column
     counted in the reply as it came.
     """
     start, end = _bounds(reply_text)
@@ -106,7 +111,7 @@ def plan_text(reply_text: str) -> str:
 def read_json(text: str, *, subject: JsonSubject, start: int = 0, end: int | None = None) -> object:
     """The one JSON document between `start` and `end`, read strictly.
 
-    Refused: text after it, duplicate keys, NaN and Infinity, very long numbers, nesting below
+    Refused: text after it, repeated keys, NaN and Infinity, very long numbers, nesting below
     `NESTING_MAX`, halves of surrogate pairs. Raises PlannerError `<prefix>.…` with line and
     column.
     """
@@ -121,7 +126,8 @@ def read_json(text: str, *, subject: JsonSubject, start: int = 0, end: int | Non
     except json.JSONDecodeError as error:
         _refuse(subject, "not_json", f"not JSON: {error.msg.lower()}", text, error.pos, cause=error)
     except _RefusedNumberError as error:
-        _refuse(subject, "not_json", f"not JSON: {error}", text, begin, cause=error)
+        at = _outside_strings(error.token, body, begin)
+        _refuse(subject, "not_json", f"not JSON: {error}", text, at, cause=error)
     except RecursionError as error:
         _refuse(subject, "too_deep", _too_deep(), text, begin, cause=error)
     after, _ = _bounds(body, stop)
@@ -240,18 +246,25 @@ def _bounds(text: str, start: int = 0, end: int | None = None) -> tuple[int, int
 
 def _whole(token: str) -> int:
     if len(token) > NUMBER_CHARS_MAX:
-        raise _RefusedNumberError(_long_number(token))
+        raise _RefusedNumberError(_long_number(token), token)
     return int(token)
 
 
 def _fraction(token: str) -> float:
     if len(token) > NUMBER_CHARS_MAX:
-        raise _RefusedNumberError(_long_number(token))
+        raise _RefusedNumberError(_long_number(token), token)
     return float(token)
 
 
 def _no_constant(token: str) -> NoReturn:
-    raise _RefusedNumberError(f"{token} is not a JSON number")
+    raise _RefusedNumberError(f"{token} is not a JSON number", token)
+
+
+def _outside_strings(token: str, text: str, start: int) -> int:
+    """Where a token stands that is no string; the text before it is known to be JSON."""
+    wanted = re.compile(f"{_STRING}|{re.escape(token)}", re.DOTALL)
+    found = (match.start() for match in wanted.finditer(text, start) if match[0] == token)
+    return next(found, start)
 
 
 def _long_number(token: str) -> str:
@@ -263,7 +276,7 @@ def _too_deep() -> str:
 
 
 def _scan(text: str, start: int, stop: int, subject: JsonSubject) -> None:
-    """Find what json.loads lets pass: duplicate keys, deep nesting, halves of surrogate pairs.
+    """Find what json.loads lets pass: repeated keys, deep nesting, halves of surrogate pairs.
 
     The text is known to be JSON, so its tokens are enough; they also carry the positions that
     json's hooks do not give.
@@ -278,7 +291,7 @@ def _scan(text: str, start: int, stop: int, subject: JsonSubject) -> None:
             if key_next and keys is not None:
                 if word in keys:
                     said = f"the key {word[:FIELD_CHARS_MAX]!r} stands twice in one object"
-                    _refuse(subject, "duplicate_key", said, text, token.start())
+                    _refuse(subject, "repeated_key", said, text, token.start())
                 keys.add(word)
             key_next = False
         elif mark in "{[":

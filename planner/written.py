@@ -42,7 +42,7 @@ class WrittenModel:
         """Read a plan file.
 
         plan: its bytes. place: the file's name for error messages.
-        Raises PlannerError `plan.not_utf8`, `plan.not_json`, `plan.duplicate_key`,
+        Raises PlannerError `plan.not_utf8`, `plan.not_json`, `plan.repeated_key`,
         `plan.too_deep`, `plan.not_text`, `plan.too_long` or `plan.shape`.
         """
         self._turns = _turns(plan, place)
