@@ -6,6 +6,7 @@ refusal says where in the text and what to do (DESIGN §6).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Final, Literal, TypeAlias
 
@@ -120,7 +121,15 @@ class AnswerTurn(_Asked):
 Turn: TypeAlias = StepsTurn | AnswerTurn
 
 
-def parse_turn(text: str) -> Turn:
+@dataclass(frozen=True, slots=True)
+class ParsedTurn:
+    """A turn and, for each of its steps (or its answer), the text exactly as it was written."""
+
+    turn: Turn
+    asked: tuple[str, ...]
+
+
+def parse_turn(text: str) -> ParsedTurn:
     """Read one turn of a plan. Raises PlanRefused with line and column.
 
     Codes: plan.not_json, plan.repeated_key, plan.shape (neither steps nor answer, or both),
@@ -132,9 +141,11 @@ def parse_turn(text: str) -> Turn:
         turn: Turn = kind.model_validate(document.value)
     except ValidationError as error:
         raise _refused(document, error) from error
-    if isinstance(turn, StepsTurn):
-        _check_ids(document, turn)
-    return turn
+    if isinstance(turn, AnswerTurn):
+        return ParsedTurn(turn, (document.slice(("answer",)),))
+    _check_ids(document, turn)
+    asked = tuple(document.slice(("steps", index)) for index in range(len(turn.steps)))
+    return ParsedTurn(turn, asked)
 
 
 def _kind(document: PlacedJson) -> type[StepsTurn | AnswerTurn]:

@@ -48,11 +48,16 @@ class PlanRefused(ExecutorError):
 
 @dataclass(slots=True)
 class PlacedJson:
-    """A parsed document and the offset at which each value starts."""
+    """A parsed document and the offsets at which each value starts and ends."""
 
     text: str
     value: Json = None
     offsets: dict[Path, int] = field(default_factory=dict)
+    ends: dict[Path, int] = field(default_factory=dict)
+
+    def slice(self, path: Path) -> str:
+        """The text of the value at this path, exactly as it was written."""
+        return self.text[self.offsets[path] : self.ends[path]]
 
     def offset(self, path: Path) -> int:
         """Where the value at this path starts, or its nearest parent that exists."""
@@ -64,7 +69,7 @@ class PlacedJson:
 def parse_json(text: str) -> PlacedJson:
     """Parse one JSON document. Raises PlanRefused plan.not_json, plan.repeated_key."""
     document = PlacedJson(text)
-    reader = _Reader(text, document.offsets)
+    reader = _Reader(text, document.offsets, document.ends)
     document.value, end = reader.value(reader.skip(0), (), 0)
     end = reader.skip(end)
     if end != len(text):
@@ -73,9 +78,10 @@ def parse_json(text: str) -> PlacedJson:
 
 
 class _Reader:
-    def __init__(self, text: str, offsets: dict[Path, int]) -> None:
+    def __init__(self, text: str, offsets: dict[Path, int], ends: dict[Path, int]) -> None:
         self.text = text
         self.offsets = offsets
+        self.ends = ends
 
     def refused(self, at: int, message: str, code: str = "plan.not_json") -> PlanRefused:
         remedy = 'Send exactly one JSON document: {"steps": […]} or {"answer": {…}}.'
@@ -86,6 +92,11 @@ class _Reader:
         return match.end() if match else at
 
     def value(self, at: int, path: Path, depth: int) -> tuple[Json, int]:
+        found, end = self._value(at, path, depth)
+        self.ends[path] = end
+        return found, end
+
+    def _value(self, at: int, path: Path, depth: int) -> tuple[Json, int]:
         if depth > DEPTH_MAX:
             raise self.refused(at, f"values are nested more than {DEPTH_MAX} deep")
         self.offsets[path] = at

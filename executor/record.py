@@ -9,7 +9,7 @@ prompt is made of nothing else, so that what was not recorded cannot reach a mod
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -54,6 +54,8 @@ class Made:
     digest: str | None = None
     rows: int | None = None
     totals: tuple[tuple[str, str], ...] = ()
+    stored: Stored | None = None
+    """Set when the bytes are in the store already (`Recorder.keep`)."""
 
 
 def made_table(table: TableArtifact, role: str = OUTPUT) -> Made:
@@ -166,6 +168,10 @@ class Recorder:
             _MINT, role=role, address=address, text=payload.decode("utf-8"), index=receipt.index
         )
 
+    def keep(self, made: Made) -> Made:
+        """Store the bytes now, so that what is shown of them can be read back from the store."""
+        return replace(made, stored=self._put(made))
+
     def _row(self, draft: RowDraft) -> LedgerRow:
         for part in draft.loose:
             self._put(part)
@@ -232,6 +238,8 @@ class Recorder:
         )
 
     def _put(self, made: Made) -> Stored:
+        if made.stored is not None:
+            return made.stored
         stored = self.store.put(made.payload, retention=made.retention)
         if stored.size != len(made.payload) or stored.address != Address.of(made.payload):
             raise ExecutorError(

@@ -1,0 +1,74 @@
+"""What a model is shown of a result, read off the stored bytes: schema, count, totals, rows.
+
+Source: DESIGN §6. The text is canonical JSON, so a rebuilt prompt is equal byte for byte.
+"""
+
+from __future__ import annotations
+
+from tieout.artifacts.table import HIDDEN_PREFIX
+from tieout.artifacts.table_reader import TableReader
+from tieout.artifacts.values import cell_text
+from tieout.executor.errors import ExecutorError
+from tieout.executor.limits import Limits
+from tieout.ledger.canon import Json, encode
+
+
+def observe(
+    payload: bytes,
+    *,
+    step: str,
+    address: str,
+    complete: bool,
+    totals: tuple[tuple[str, str], ...],
+    limits: Limits,
+    rewrites: tuple[str, ...] = (),
+) -> bytes:
+    """The observation of a table artifact. payload: its bytes as the store gave them back."""
+    reader = TableReader(payload)
+    columns = [c for c in reader.columns if not c.name.startswith(HIDDEN_PREFIX)]
+    rows: list[Json] = []
+    for position, row in enumerate(reader.page(0, limits.rows_shown_max)):
+        shown: dict[str, Json] = {
+            c.name: _cut(cell_text(row[c.name], c.type), limits.chars_shown_max) for c in columns
+        }
+        rows.append({"row": reader.row_key(position), "cells": _pairs(shown)})
+    document: dict[str, Json] = {
+        "observation": step,
+        "address": address,
+        "outcome": "complete" if complete else "partial",
+        "rows": reader.rows,
+        "rows_shown": len(rows),
+        "columns": [[c.name, c.type] for c in columns],
+        "key": [name for name in reader.key if not name.startswith(HIDDEN_PREFIX)],
+        "control_totals": [list(total) for total in totals],
+        "rewrites": list(rewrites),
+        "first_rows": rows,
+    }
+    if reader.rows == 0:
+        document["outcome"] = "no_results"
+    return encode(document)
+
+
+def _pairs(row: dict[str, Json]) -> Json:
+    """Cells as pairs: column names may be any text, canonical JSON wants ASCII keys."""
+    return [[name, value] for name, value in row.items()]
+
+
+def _cut(text: str | None, chars_max: int) -> str | None:
+    if text is None or len(text) <= chars_max:
+        return text
+    return f"{text[:chars_max]}… ({len(text)} characters)"
+
+
+def refusal_text(error: ExecutorError, *, step: str, line: int | None, column: int | None) -> bytes:
+    """A refusal or failure as the model is shown it: code, place, reason, way out."""
+    return encode(
+        {
+            "refused": step,
+            "code": error.code,
+            "message": error.message,
+            "line": line,
+            "column": column,
+            "way_out": error.remedy,
+        }
+    )
