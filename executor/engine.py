@@ -1,0 +1,324 @@
+"""The engine as the rest of the room sees it: validate a text, run what was validated, say what it is.
+
+All of DuckDB lives in children of a fork server (`worker.py`), so that any of them can be killed.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from tieout.artifacts.address import Address
+from tieout.executor import wire
+from tieout.executor.errors import ExecutorError, Exit
+from tieout.executor.forked import ForkServer, out_of_memory
+from tieout.executor.sql.refusal import WAYS_OUT, SqlRefused
+from tieout.executor.sql.settings import ENGINE_BUILD, ENGINE_VERSION, settings_that_matter
+from tieout.executor.sql.validate import Finding, GrantedTable, ValidatedSql, validate
+
+Arrow: TypeAlias = Any
+"""pyarrow is untyped: a pyarrow.Table."""
+
+KEPT_BYTES_MIN = 4 << 20
+"""Below this a table is loaded into memory each time: faster than opening an engine file."""
+CPU_FEATURES = ("avx2", "avx512f", "fma")
+
+FAILURES = {
+    "sql.conversion": ("a value cannot be converted", "Use TRY_CAST, or leave such rows out."),
+    "sql.overflow": ("a number is too large for its type", "Cast to a wider DECIMAL first."),
+    "sql.several_rows": (
+        "a subquery in the place of one value gave several rows",
+        "Aggregate in the subquery, or join it.",
+    ),
+    "sql.value": ("a function was given a value it cannot take", "Leave such rows out first."),
+    "sql.too_complex": ("the query is nested too deep", WAYS_OUT["sql.too_complex"]),
+    "limit.seconds": ("the query ran longer than it may", "Narrow it, or split it into steps."),
+    "limit.bytes": ("the result is larger than it may be", "Select fewer columns or rows."),
+    "engine.failed": ("the engine could not run the query", "Write the query another way."),
+    "engine.input": ("a table could not be handed to the engine", "Run tieout verify."),
+    "engine.cache": (
+        "an engine file could not be read",
+        "Empty the cache folder; it is made anew.",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLimits:
+    """Bounds of one request; a value is refused or a run ended when one is reached.
+
+    seconds_max: CPU seconds of the child, and wall seconds. memory_bytes_max: the engine's own
+    memory; address space is 1.2 GB above. rows_max: rows kept of a result. result_bytes_max: bytes
+    of its Arrow stream. sql_chars_max: characters of a query.
+    """
+
+    seconds_max: int = 30
+    memory_bytes_max: int = 1 << 30
+    rows_max: int = 1_000_000
+    result_bytes_max: int = 1 << 30
+    sql_chars_max: int = 32_768
+
+
+@dataclass(frozen=True, slots=True)
+class TableBytes:
+    """A table for a run: its address, and how to read its Arrow IPC stream when it is needed.
+
+    kept: it will be read by many runs, so that an engine file of it may be kept in the cache.
+    """
+
+    address: Address
+    read: Callable[[], bytes]
+    kept: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class EngineResult:
+    """table: pyarrow.Table in the order of the result. complete: False when rows_max cut it."""
+
+    table: Arrow
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInfo:
+    """Which engine. settings are the same everywhere; libc and cpu are of this machine."""
+
+    name: str
+    version: str
+    build: str
+    settings: Mapping[str, str]
+    libc: str
+    cpu: tuple[str, ...]
+
+
+class Engine:
+    """A context manager over one fork server; threads may share it.
+
+    cache: folder for engine files keyed by table address, or None; may be emptied at any time.
+    """
+
+    def __init__(self, *, cache: Path | None, limits: EngineLimits) -> None:
+        self.limits = limits
+        self._cache = (
+            None if cache is None else cache.resolve() / f"{ENGINE_VERSION}-{ENGINE_BUILD}"
+        )
+        self._server = ForkServer()
+        self._partials = 0
+        self._lock = threading.Lock()
+        self.info = _info(limits)
+
+    def __enter__(self) -> Engine:
+        self._server.pid()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the fork server and its children. Idempotent."""
+        self._server.close()
+
+    @property
+    def worker_pid(self) -> int:
+        """The process id of the fork server."""
+        return self._server.pid()
+
+    def validate(self, sql: str, tables: Mapping[str, GrantedTable]) -> ValidatedSql:
+        """Admit a text over the granted tables, all parsing in a child.
+
+        Raises SqlRefused; ExecutorError limit.seconds, limit.memory, engine.crashed.
+        """
+        return validate(sql, tables, examine=self._examine)
+
+    def _examine(self, sql: str, tables: Mapping[str, GrantedTable]) -> Finding:
+        if len(sql) > self.limits.sql_chars_max or not sql.isprintable():
+            sql = _sendable(sql, self.limits.sql_chars_max)
+        request: wire.Document = {
+            "sql": sql,
+            "tables": wire.tables_to_json(dict(tables)),
+            "chars_max": self.limits.sql_chars_max,
+        }
+        document, _file = self._ask("examine", request, [])
+        found = document["finding"]
+        assert isinstance(found, dict)
+        return wire.finding_from_json(found)
+
+    def run(self, validated: ValidatedSql, tables: Mapping[str, TableBytes]) -> EngineResult:
+        """Run the validated bytes over tables of the granted names; those not used are not read.
+
+        Raises ExecutorError: sql.conversion, sql.overflow, sql.several_rows, sql.value,
+        limit.seconds, limit.memory, limit.bytes, engine.crashed, engine.failed, engine.input.
+        """
+        missing = [name for name in validated.tables if name not in tables]
+        if missing:
+            raise _failure("engine.input", f"the table {missing[0]} was not handed over")
+        kept = {n: p for n in validated.tables if (p := self._kept(n, tables[n])) is not None}
+        try:
+            return self._run(validated, tables, kept)
+        except ExecutorError as error:
+            if error.code != "engine.cache" or not kept:
+                raise
+        for path in kept.values():
+            path.unlink(missing_ok=True)
+        return self._run(validated, tables, {})
+
+    def _run(
+        self, validated: ValidatedSql, tables: Mapping[str, TableBytes], kept: Mapping[str, Path]
+    ) -> EngineResult:
+        listed: list[wire.Json] = []
+        files: list[int] = []
+        try:
+            for name in validated.tables:
+                path = kept.get(name)
+                listed.append([name, None if path is None else str(path)])
+                if path is None:
+                    files.append(_memory_file(tables[name].read()))
+            request: wire.Document = {
+                "sql": validated.executed,
+                "tables": listed,
+                "rows_max": self.limits.rows_max,
+            }
+            document, file = self._ask("run", request, files)
+        finally:
+            wire.close_all(files)
+        return _result(document, file)
+
+    def _kept(self, name: str, table: TableBytes) -> Path | None:
+        """The engine file of a table, written now if it is worth one; None: load into memory."""
+        if self._cache is None or not table.kept:
+            return None
+        path = self._cache / f"{table.address.hex}-{Address.of(name.encode()).hex[:16]}.duckdb"
+        if path.exists():
+            return path
+        payload = table.read()
+        if len(payload) < KEPT_BYTES_MIN:
+            return None
+        with self._lock:
+            self._partials += 1
+            partial = path.with_suffix(f".{os.getpid()}.{self._partials}.partial")
+        try:
+            self._cache.mkdir(parents=True, exist_ok=True)
+            file = _memory_file(payload)
+            try:
+                self._ask("keep", {"name": name, "path": str(partial)}, [file])
+            finally:
+                os.close(file)
+            partial.replace(path)
+        except (OSError, ExecutorError):  # a cache that cannot be written is done without
+            partial.unlink(missing_ok=True)
+            return None
+        return path
+
+    def _ask(
+        self, kind: str, request: wire.Document, files: list[int]
+    ) -> tuple[wire.Document, int]:
+        bounds: wire.Document = {
+            "kind": kind,
+            "memory_bytes": self.limits.memory_bytes_max,
+            "cpu_s": self.limits.seconds_max,
+            "file_bytes": self.limits.result_bytes_max if kind == "run" else 1 << 40,
+        }
+        answer = self._server.ask(
+            {**request, **bounds}, files, seconds_max=float(self.limits.seconds_max)
+        )
+        document = answer.document
+        if "refused" in document:
+            raise _refused(document)
+        if "failed" in document:
+            raise _failure(str(document["failed"]))
+        return document, answer.file
+
+
+def _sendable(sql: str, chars_max: int) -> str:
+    """Cut an overlong text (it is refused by its length all the same) and keep it encodable."""
+    return sql[: chars_max + 1]
+
+
+def _memory_file(payload: bytes) -> int:
+    """An anonymous file in memory that holds the bytes."""
+    number = os.memfd_create("table")
+    view = memoryview(payload)
+    while view:
+        view = view[os.write(number, view) :]
+    return number
+
+
+def _result(document: wire.Document, file: int) -> EngineResult:
+    try:
+        with pa.memory_map(f"/proc/self/fd/{file}") as source, pa.ipc.open_stream(source) as reader:
+            table = reader.read_all()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise _failure("engine.failed") from error
+    finally:
+        os.close(file)
+    return EngineResult(table=table, complete=bool(document["complete"]))
+
+
+def _refused(document: wire.Document) -> SqlRefused:
+    line, column = document.get("line"), document.get("column")
+    return SqlRefused(
+        str(document["refused"]),
+        str(document["message"]),
+        remedy=str(document["remedy"]),
+        line=line if isinstance(line, int) else None,
+        column=column if isinstance(column, int) else None,
+    )
+
+
+def _failure(code: str, message: str = "") -> ExecutorError:
+    """The engine's failure by class; its own words stay in the child: they may hold cell values."""
+    if code == "limit.memory":
+        return out_of_memory()
+    known, remedy = FAILURES.get(code, FAILURES["engine.failed"])
+    return ExecutorError(code, message or known, remedy=remedy, exit_code=Exit.INCOMPLETE)
+
+
+def _info(limits: EngineLimits) -> EngineInfo:
+    try:
+        have = version("duckdb")
+    except PackageNotFoundError as error:
+        raise ExecutorError(
+            "engine.unavailable",
+            "duckdb is not installed",
+            remedy="Install tieout with the run extra.",
+            exit_code=Exit.ENVIRONMENT,
+        ) from error
+    if have != ENGINE_VERSION:
+        raise ExecutorError(
+            "engine.other_build",
+            f"duckdb {have} is installed; results are promised on {ENGINE_VERSION}",
+            remedy=f"Install duckdb=={ENGINE_VERSION}.",
+            exit_code=Exit.OTHER_FORMAT,
+        )
+    return EngineInfo(
+        name="duckdb",
+        version=have,
+        build=ENGINE_BUILD,
+        settings=settings_that_matter(limits.memory_bytes_max),
+        libc=" ".join(platform.libc_ver()),
+        cpu=_cpu_features(),
+    )
+
+
+def _cpu_features() -> tuple[str, ...]:
+    """Which of the features that change the last digits of libm this processor has."""
+    try:
+        text = Path("/proc/cpuinfo").read_text("ascii", errors="replace")
+    except OSError:
+        return ()
+    words = set(text.split())
+    return tuple(f for f in CPU_FEATURES if f in words)

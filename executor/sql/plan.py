@@ -1,0 +1,139 @@
+"""The third gate: the bound plan, in which every name is resolved and every type is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tieout.executor.sql import functions
+from tieout.executor.sql.refusal import Text
+from tieout.executor.sql.tree import Json, Node, as_node, children, location, nodes, word
+
+OPERATORS = frozenset(
+    {
+        *("LOGICAL_PROJECTION", "LOGICAL_FILTER", "LOGICAL_AGGREGATE_AND_GROUP_BY"),
+        *("LOGICAL_WINDOW", "LOGICAL_UNNEST", "LOGICAL_LIMIT", "LOGICAL_ORDER_BY"),
+        *("LOGICAL_TOP_N", "LOGICAL_DISTINCT", "LOGICAL_GET", "LOGICAL_CHUNK_GET"),
+        *("LOGICAL_DELIM_GET", "LOGICAL_EXPRESSION_GET", "LOGICAL_DUMMY_SCAN"),
+        *("LOGICAL_EMPTY_RESULT", "LOGICAL_CTE_REF", "LOGICAL_JOIN", "LOGICAL_DELIM_JOIN"),
+        *("LOGICAL_COMPARISON_JOIN", "LOGICAL_ANY_JOIN", "LOGICAL_CROSS_PRODUCT"),
+        *("LOGICAL_ASOF_JOIN", "LOGICAL_DEPENDENT_JOIN", "LOGICAL_UNION", "LOGICAL_EXCEPT"),
+        *("LOGICAL_INTERSECT", "LOGICAL_RECURSIVE_CTE", "LOGICAL_MATERIALIZED_CTE"),
+        *("LOGICAL_PIVOT", "LOGICAL_UNPIVOT"),
+    }
+)
+EXPRESSIONS = frozenset(
+    {
+        *("BOUND_REF", "BOUND_COLUMN_REF", "BOUND_CONSTANT", "BOUND_FUNCTION"),
+        *("BOUND_AGGREGATE", "BOUND_WINDOW", "BOUND_CASE", "BOUND_CAST", "BOUND_COMPARISON"),
+        *("BOUND_CONJUNCTION", "BOUND_OPERATOR", "BOUND_BETWEEN", "BOUND_UNNEST"),
+        *("BOUND_LAMBDA", "BOUND_LAMBDA_REF", "BOUND_SUBQUERY", "BOUND_PARAMETER"),
+    }
+)
+SCANS = frozenset({"seq_scan", "range", "generate_series", "unnest"})
+WRITTEN_OUT = frozenset({"__cast", "error"})
+"""Functions that the binder itself puts in: casts, and the guard of a scalar subquery."""
+
+FLOATS = frozenset({"FLOAT", "DOUBLE"})
+FLOAT_GROUPS = frozenset({"float_accumulating", "sum_family"})
+CONDITIONS = frozenset(
+    {"LOGICAL_FILTER", "LOGICAL_COMPARISON_JOIN", "LOGICAL_ANY_JOIN", "LOGICAL_DELIM_JOIN"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFacts:
+    """tables: granted tables it reads (lower case); inexact: a value passes through a float."""
+
+    tables: frozenset[str]
+    inexact: bool
+
+
+def check_plan(text: Text, plan: Node, *, granted: frozenset[str]) -> PlanFacts:
+    """Every operator, table, function and type of the bound plan.
+
+    Raises SqlRefused: sql.construct, sql.unknown_table, sql.function and its kin, sql.float_sum.
+    """
+    tables: set[str] = set()
+    inexact = False
+    for node, value in _walk(plan, value=True):
+        kind = node.get("type")
+        if isinstance(kind, str) and kind.startswith("LOGICAL_"):
+            if kind not in OPERATORS:
+                raise text.refuse("sql.construct", f"the plan needs {kind.lower()}")
+            if kind == "LOGICAL_GET":
+                tables |= _scan(text, node, granted)
+        elif "expression_class" in node:
+            _expression(text, node)
+            inexact = inexact or (value and _is_float(node.get("return_type")))
+    return PlanFacts(tables=frozenset(tables), inexact=inexact)
+
+
+def _walk(node: Json, *, value: bool) -> Iterator[tuple[Node, bool]]:
+    """All objects below, each with whether it is on the way of a value (not of a condition)."""
+    if isinstance(node, dict):
+        yield node, value
+        for key, child in node.items():
+            condition = word(node, "type") in CONDITIONS and key in ("expressions", "conditions")
+            scan = word(node, "type") == "LOGICAL_GET" and key != "children"
+            yield from _walk(child, value=value and not condition and not scan)
+    else:
+        for child in children(node):
+            yield from _walk(child, value=value)
+
+
+def _is_float(kind: Json) -> bool:
+    """Whether a type is, or holds, a binary floating point number."""
+    if isinstance(kind, dict):
+        return kind.get("id") in FLOATS or any(_is_float(v) for v in kind.values())
+    return any(_is_float(v) for v in children(kind))
+
+
+def _path(node: Node) -> list[str]:
+    path = as_node(node.get("qname") or {}).get("path")
+    return [str(p) for p in path] if isinstance(path, list) else []
+
+
+def _scan(text: Text, node: Node, granted: frozenset[str]) -> set[str]:
+    path = _path(node)
+    name = path[-1] if path else ""
+    if name not in SCANS:
+        code = functions.code_of(name, table=True)
+        raise text.refuse(code, f"the plan reads through {name}", word=name)
+    if name != "seq_scan":
+        return set()
+    source = as_node(as_node(node.get("function_data") or {}).get("qualified_name") or {}).get(
+        "path"
+    )
+    parts = [str(p) for p in source] if isinstance(source, list) else []
+    if len(parts) != 3 or parts[1] != "main" or parts[2].lower() not in granted:
+        raise text.refuse("sql.unknown_table", "the plan reads a table that was not granted")
+    return {parts[2].lower()}
+
+
+def _expression(text: Text, node: Node) -> None:
+    kind = word(node, "expression_class")
+    if kind not in EXPRESSIONS:
+        raise text.refuse("sql.construct", f"the plan needs {kind.lower()}")
+    path = _path(node)
+    if not path:
+        return
+    name = path[-1]
+    if len(path) not in (1, 3) or (len(path) == 3 and path[:2] != ["system", "main"]):
+        raise text.refuse("sql.function", f"the function {name} is not the engine's own", word=name)
+    if name not in WRITTEN_OUT and not functions.is_open(name) and name.isidentifier():
+        code = functions.code_of(name, table=False)
+        raise text.refuse(code, f"the function {name} is not admitted", word=name)
+    if kind in ("BOUND_AGGREGATE", "BOUND_WINDOW"):
+        _accumulates(text, node, name)
+
+
+def _accumulates(text: Text, node: Node, name: str) -> None:
+    """A float sum depends on the order of rows, unless the call fixes that order."""
+    given = node.get("arguments")
+    if not functions.groups(name) & FLOAT_GROUPS or not _is_float(given):
+        return
+    ordered = as_node(node.get("order_bys") or {}).get("orders") or node.get("orders")
+    if not nodes(ordered):
+        message = f"{name} adds binary floating point numbers, whose sum depends on their order"
+        raise text.refuse("sql.float_sum", message, location=location(node), word=name)

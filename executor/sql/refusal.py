@@ -1,0 +1,122 @@
+"""The one refusal of the SQL gate: a code, a place in the model's text, and a way out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tieout.executor.errors import ExecutorError, Exit
+
+NO_LOCATION = 2**64 - 1
+"""What the engine's tree says where a node has no place in the text."""
+
+WAYS_OUT = {
+    "sql.catalog": "Use only the columns of the granted tables; the engine's catalog is closed.",
+    "sql.clock": "Write the date as a literal, such as DATE '2026-06-30'.",
+    "sql.collation": "Compare lower(x) or the text as it is, without COLLATE.",
+    "sql.construct": "Write it as a plain SELECT with joins, WHERE, GROUP BY and ORDER BY.",
+    "sql.control_character": "Send the query as plain text with spaces and line breaks only.",
+    "sql.duplicate_column": "Give each column of the result its own name with AS.",
+    "sql.empty": "Send one SELECT.",
+    "sql.file_access": "Read only the tables that were granted, by their plain names.",
+    "sql.float_sum": (
+        "Cast to DECIMAL before summing, such as sum(x::DECIMAL(38,9)); for shares use "
+        "decimal_division(x, y, 9), for averages decimal_average(x)."
+    ),
+    "sql.function": "Use another function; arithmetic, text, date and aggregate functions work.",
+    "sql.libm": "Put it directly inside a cast, such as CAST(ln(x) AS DECIMAL(38,12)).",
+    "sql.non_ascii": "Keep characters outside ASCII inside quotes.",
+    "sql.not_a_query": "Send one SELECT; its columns are shown with the result.",
+    "sql.order_form": "Write the ORDER BY at the end of the query, outside any parentheses.",
+    "sql.parameter": "Write the value itself in the query.",
+    "sql.parse": "Correct the syntax at the place named.",
+    "sql.parsers_disagree": "Write this part in a plainer, more usual form of SQL.",
+    "sql.qualified_table": "Name the table alone, without schema or catalog.",
+    "sql.random": "Leave it out: a result must be the same each time.",
+    "sql.range": "Use range(a, b) with literal whole numbers and at most 1000000 rows.",
+    "sql.reserved_name": "Choose a name that does not begin with two underscores.",
+    "sql.rowid": "Use the key columns of the table.",
+    "sql.sample": "Take all rows, or name the ones you want in WHERE.",
+    "sql.setting": "Send one SELECT; settings are fixed.",
+    "sql.shadowed_table": "Give the WITH query a name that no granted table has.",
+    "sql.too_complex": "Split the query into several smaller steps.",
+    "sql.too_long": "Shorten the query, or split it into several steps.",
+    "sql.two_statements": "Send exactly one SELECT in each step.",
+    "sql.type": "Cast the column to a usual type: DECIMAL, BIGINT, VARCHAR, DATE, TIMESTAMP.",
+    "sql.unknown_column": "Use one of the columns named in the catalog.",
+    "sql.unknown_table": "Use one of the granted tables, or an earlier step by its id.",
+    "sql.unordered_aggregate": (
+        "Put ORDER BY inside the call, over the argument itself or the table's key, such as "
+        "string_agg(x, ',' ORDER BY x); for any one value use min(x)."
+    ),
+    "sql.unordered_limit": "Add ORDER BY at the same level as the LIMIT, OFFSET or DISTINCT ON.",
+    "sql.unordered_window": "Put ORDER BY inside OVER (...).",
+    "sql.bind": "Correct the names and types in the query.",
+    "sql.write": "Send one SELECT that only reads.",
+}
+
+
+class SqlRefused(ExecutorError):
+    """The text was not admitted; nothing of it ran.
+
+    line and column are 1-based positions in the model's own text, None where it has no one place.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        remedy: str,
+        line: int | None = None,
+        column: int | None = None,
+        exit_code: Exit = Exit.REFUSED,
+    ) -> None:
+        place = f"line {line}, column {column}" if line is not None else ""
+        super().__init__(code, message, remedy=remedy, place=place, exit_code=exit_code)
+        self.line = line
+        self.column = column
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The model's SQL with its places; the engine counts in bytes of UTF-8, people in characters."""
+
+    sql: str
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column, both from 1, of a character offset."""
+        before = self.sql[:offset]
+        line = before.count("\n") + 1
+        return line, offset - (before.rfind("\n") + 1) + 1
+
+    def from_bytes(self, location: int) -> int:
+        """The character offset of a byte offset."""
+        if self.sql.isascii():
+            return min(location, len(self.sql))
+        return len(self.sql.encode()[:location].decode(errors="ignore"))
+
+    def find(self, word: str) -> int | None:
+        """The first place where a word stands, for nodes whose place the engine does not give."""
+        if not word:
+            return None
+        found = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", self.sql, re.IGNORECASE)
+        return found.start() if found else None
+
+    def refuse(
+        self,
+        code: str,
+        message: str,
+        *,
+        location: int | None = None,
+        offset: int | None = None,
+        word: str = "",
+        remedy: str = "",
+    ) -> SqlRefused:
+        """A refusal at a byte location, else at a character offset, else where the word stands."""
+        if location is not None and location != NO_LOCATION:
+            offset = self.from_bytes(location)
+        if offset is None:
+            offset = self.find(word)
+        line, column = self.position(offset) if offset is not None else (None, None)
+        return SqlRefused(code, message, remedy=remedy or WAYS_OUT[code], line=line, column=column)

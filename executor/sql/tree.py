@@ -1,0 +1,479 @@
+"""The first gate: DuckDB's own parse tree against closed lists of nodes, names and functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from tieout.executor.sql import functions
+from tieout.executor.sql.refusal import SqlRefused, Text
+
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
+Node: TypeAlias = "dict[str, Json]"
+
+CTES_MAX = 30
+CTE_USES_MAX = 4
+"""25 queries in WITH that each name the one before twice hang the planner (measured)."""
+RANGE_ROWS_MAX = 1_000_000
+
+QUERY_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE"})
+TABLE_REFS = frozenset(
+    {"BASE_TABLE", "EMPTY", "EXPRESSION_LIST", "JOIN", "PIVOT", "SUBQUERY", "TABLE_FUNCTION"}
+)
+MODIFIERS = frozenset(
+    {
+        *("ORDER_MODIFIER", "LIMIT_MODIFIER", "DISTINCT_MODIFIER", "LIMIT_PERCENT_MODIFIER"),
+        *("ORDER_DEFAULT", "ASCENDING", "DESCENDING"),
+    }
+)
+EXPRESSIONS: Mapping[str, frozenset[str]] = {
+    "BETWEEN": frozenset({"COMPARE_BETWEEN", "COMPARE_NOT_BETWEEN"}),
+    "CASE": frozenset({"CASE_EXPR"}),
+    "CAST": frozenset({"OPERATOR_CAST"}),
+    "COLUMN_REF": frozenset({"COLUMN_REF"}),
+    "COMPARISON": frozenset(
+        {
+            *("COMPARE_EQUAL", "COMPARE_NOTEQUAL", "COMPARE_LESSTHAN", "COMPARE_GREATERTHAN"),
+            *("COMPARE_LESSTHANOREQUALTO", "COMPARE_GREATERTHANOREQUALTO"),
+            *("COMPARE_DISTINCT_FROM", "COMPARE_NOT_DISTINCT_FROM"),
+        }
+    ),
+    "CONJUNCTION": frozenset({"CONJUNCTION_AND", "CONJUNCTION_OR"}),
+    "CONSTANT": frozenset({"VALUE_CONSTANT"}),
+    "FUNCTION": frozenset({"FUNCTION"}),
+    "LAMBDA": frozenset({"LAMBDA"}),
+    "OPERATOR": frozenset(
+        {
+            *("OPERATOR_NOT", "OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL", "OPERATOR_COALESCE"),
+            *("OPERATOR_NULLIF", "COMPARE_IN", "COMPARE_NOT_IN", "GROUPING_FUNCTION"),
+            *("ARRAY_CONSTRUCTOR", "ARRAY_EXTRACT", "ARRAY_SLICE", "STRUCT_EXTRACT"),
+            *("OPERATOR_TRY",),
+        }
+    ),
+    "STAR": frozenset({"STAR"}),
+    "SUBQUERY": frozenset({"SUBQUERY"}),
+    "TYPE": frozenset({"TYPE"}),
+    "WINDOW": frozenset(
+        {
+            *("WINDOW_AGGREGATE", "WINDOW_ROW_NUMBER", "WINDOW_RANK", "WINDOW_RANK_DENSE"),
+            *("WINDOW_NTILE", "WINDOW_PERCENT_RANK", "WINDOW_CUME_DIST", "WINDOW_LEAD"),
+            *("WINDOW_FIRST_VALUE", "WINDOW_LAST_VALUE", "WINDOW_NTH_VALUE", "WINDOW_LAG"),
+        }
+    ),
+}
+TYPES = frozenset(
+    {
+        *("BOOLEAN", "BOOL", "TINYINT", "SMALLINT", "INTEGER", "INT", "INT2", "INT4", "INT8"),
+        *("BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"),
+        *("INT1", "LONG", "SHORT", "SIGNED", "INT16", "INT32", "INT64", "INT128", "FLOAT4"),
+        *("DECIMAL", "NUMERIC", "DEC", "FLOAT", "REAL", "DOUBLE", "FLOAT8", "DATE", "TIME"),
+        *("TIMESTAMP", "DATETIME", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "UUID"),
+        *("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ", "INTERVAL", "VARCHAR", "TEXT", "STRING"),
+        *("CHAR", "BPCHAR", "BLOB", "BYTEA", "VARBINARY", "JSON", "LIST", "STRUCT", "MAP"),
+        *("ARRAY", "BIT", "BITSTRING", "TIMESTAMP_US", "NULL"),
+    }
+)
+CLOCK_WORDS = frozenset(
+    {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"}
+)
+SESSION_WORDS = frozenset(
+    {"current_user", "session_user", "user", "current_role", "current_schema", "current_catalog"}
+)
+RANGES = frozenset({"range", "generate_series"})
+ORDERED_GROUPS = frozenset({"order_sensitive"})
+NEED_WINDOW_ORDER = frozenset({"window_peer_order", "order_sensitive", "window"})
+AGGREGATES_BY_NAME = frozenset(
+    {"sum", "min", "max", "count", "avg", "bool_and", "bool_or", "histogram"}
+)
+LIST_ORDER_SAFE = frozenset(
+    {"list_sort", "array_sort", "list_unique", "len", "length", "array_length"}
+)
+_PLAIN_NAME = re.compile(r"[A-Za-z_][\w $-]*")
+
+
+@dataclass(slots=True)
+class Seen:
+    """What the walk found: granted tables and all names as written (lower case), and functions."""
+
+    tables: set[str] = field(default_factory=set)
+    refs: set[str] = field(default_factory=set)
+    ctes: set[str] = field(default_factory=set)
+    cte_uses: dict[str, int] = field(default_factory=dict)
+    functions: set[str] = field(default_factory=set)
+    table_functions: set[str] = field(default_factory=set)
+    generates: bool = False
+    """Whether rows can come from no table: ranges, unnest, recursion."""
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """Lower-case table name to its lower-case columns, and to its key."""
+
+    columns: Mapping[str, frozenset[str]]
+    keys: Mapping[str, frozenset[str]]
+
+
+def check_tree(text: Text, root: Node, granted: Granted) -> Seen:
+    """Walk the whole tree; raises SqlRefused at the first node outside the lists."""
+    walk = _Walk(text, granted, Seen())
+    walk.query(root, frozenset())
+    for name, uses in walk.seen.cte_uses.items():
+        if uses > CTE_USES_MAX:
+            message = f"the WITH query {name} is used {uses} times, over {CTE_USES_MAX}"
+            raise text.refuse("sql.too_complex", message, word=name)
+    return walk.seen
+
+
+def children(node: Json) -> Iterator[Json]:
+    """The values of an object or list of the tree."""
+    if isinstance(node, dict):
+        yield from node.values()
+    elif isinstance(node, list):
+        yield from node
+
+
+def as_node(value: Json) -> Node:
+    """A value that must be an object; anything else is not the tree we know."""
+    if not isinstance(value, dict):
+        raise SqlRefused(
+            "sql.construct", "the parse tree has an unknown shape", remedy="Write plainer SQL."
+        )
+    return value
+
+
+def nodes(value: Json) -> list[Node]:
+    """The objects in a list."""
+    return [as_node(v) for v in value] if isinstance(value, list) else []
+
+
+def arguments(node: Node) -> list[Node]:
+    """The argument expressions of a function or window."""
+    return [as_node(a["expression"]) for a in nodes(node.get("arguments"))]
+
+
+def location(node: Node) -> int | None:
+    """The byte location the engine gives."""
+    place = node.get("query_location")
+    return place if isinstance(place, int) else None
+
+
+def word(node: Node, key: str) -> str:
+    """A text field, empty when absent."""
+    value = node.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def names(node: Node) -> list[str]:
+    """The parts of a column reference."""
+    value = node.get("column_names")
+    return [str(v) for v in value] if isinstance(value, list) else []
+
+
+def column_refs(node: Json) -> Iterator[list[str]]:
+    """The parts of all column references below a node."""
+    if isinstance(node, dict) and node.get("class") == "COLUMN_REF":
+        yield names(node)
+    for child in children(node):
+        yield from column_refs(child)
+
+
+class _Walk:
+    """One pass; scope is the lower-case names of the WITH queries visible here."""
+
+    def __init__(self, text: Text, granted: Granted, seen: Seen) -> None:
+        self.text = text
+        self.granted = granted
+        self.seen = seen
+
+    def query(self, node: Node, scope: frozenset[str]) -> None:
+        """A query node with its WITH list, modifiers and parts."""
+        kind = word(node, "type")
+        if kind not in QUERY_NODES:
+            verb = kind.removesuffix("_QUERY_NODE")
+            code = "sql.file_access" if verb == "COPY" else "sql.write"
+            code = code if kind.endswith("_QUERY_NODE") else "sql.construct"
+            raise self.text.refuse(code, f"{verb} is not a query that reads", word=verb)
+        self._limits(node)
+        scope = self._with(node, scope)
+        if kind == "RECURSIVE_CTE_NODE":
+            self.seen.generates = True
+            scope |= {word(node, "cte_name").lower()}
+        for key, value in node.items():
+            if key != "cte_map":
+                self.value(value, scope, parent=node)
+
+    def _with(self, node: Node, scope: frozenset[str]) -> frozenset[str]:
+        entries = as_node(node.get("cte_map") or {}).get("map")
+        for entry in nodes(entries):
+            name = word(entry, "key").lower()
+            if name in self.granted.columns:
+                message = f"the WITH query {name} has the name of a granted table"
+                raise self.text.refuse("sql.shadowed_table", message, word=name)
+            self._reserved(name)
+            self.seen.ctes.add(name)
+            if len(self.seen.ctes) > CTES_MAX:
+                message = f"there are over {CTES_MAX} WITH queries"
+                raise self.text.refuse("sql.too_complex", message, word=name)
+            body = as_node(entry["value"])
+            inner = as_node(body["query_node"])
+            self.query(inner, scope)
+            for key, value in body.items():
+                if key != "query_node":
+                    self.value(value, scope, parent=body)
+            scope |= {name}
+        return scope
+
+    def _limits(self, node: Node) -> None:
+        modifiers = nodes(node.get("modifiers"))
+        kinds = {word(m, "type") for m in modifiers}
+        cut = kinds & {"LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER"} or any(
+            m.get("distinct_on_targets") for m in modifiers
+        )
+        if cut and "ORDER_MODIFIER" not in kinds:
+            place = next(
+                (m.get("limit") or m.get("offset") for m in modifiers if "limit" in m), None
+            )
+            where = location(as_node(place)) if place else None
+            message = "LIMIT, OFFSET or DISTINCT ON without ORDER BY takes whatever rows come first"
+            raise self.text.refuse("sql.unordered_limit", message, location=where, word="distinct")
+
+    def value(self, value: Json, scope: frozenset[str], *, parent: Node) -> None:
+        """Any value: objects with a class are expressions, with a type refs and modifiers."""
+        if isinstance(value, list):
+            for item in value:
+                self.value(item, scope, parent=parent)
+        elif isinstance(value, dict):
+            if "class" in value:
+                self.expression(value, scope, parent)
+            elif "cte_map" in value:
+                self.query(value, scope)
+            elif isinstance(value.get("type"), str):
+                self.reference(value, scope)
+            else:
+                for key, item in value.items():
+                    if key in ("sample", "at_clause") and item is not None:
+                        raise self.text.refuse("sql.sample", f"{key} is not admitted")
+                    self.value(item, scope, parent=parent)
+
+    def reference(self, node: Node, scope: frozenset[str]) -> None:
+        """A table reference or a modifier."""
+        kind = word(node, "type")
+        where = location(node)
+        if kind not in TABLE_REFS | MODIFIERS:
+            raise self.text.refuse("sql.construct", f"{kind} is not admitted", location=where)
+        if node.get("sample") is not None:
+            raise self.text.refuse("sql.sample", "a sample is not admitted", location=where)
+        if kind == "BASE_TABLE":
+            self.table(node, scope)
+        if kind == "JOIN" and word(node, "ref_type") == "POSITIONAL":
+            message = "a positional join depends on the order of rows"
+            raise self.text.refuse("sql.construct", message, location=where, word="positional")
+        if kind == "TABLE_FUNCTION":
+            self.table_function(node)
+        self._reserved(word(node, "alias"))
+        for key, item in node.items():
+            if kind == "TABLE_FUNCTION" and key == "function":
+                for part in arguments(as_node(item)):
+                    self.value(part, scope, parent=as_node(item))
+            else:
+                self.value(item, scope, parent=node)
+
+    def table(self, node: Node, scope: frozenset[str]) -> None:
+        """A name in FROM: a granted table or a visible WITH query, unqualified."""
+        name, where = word(node, "table_name"), location(node)
+        if node.get("at_clause") is not None:
+            raise self.text.refuse("sql.sample", "AT is not admitted", location=where)
+        if not _PLAIN_NAME.fullmatch(name):
+            message = "a file, address or pattern stands where a table belongs"
+            raise self.text.refuse("sql.file_access", message, location=where)
+        if word(node, "schema_name") or word(node, "catalog_name"):
+            message = f"the table {name} is named with a schema or catalog"
+            raise self.text.refuse("sql.qualified_table", message, location=where)
+        low = name.lower()
+        self.seen.refs.add(low)
+        if low in scope:
+            self.seen.cte_uses[low] = self.seen.cte_uses.get(low, 0) + 1
+        elif low in self.granted.columns:
+            self.seen.tables.add(low)
+        else:
+            message = f"the table {name} is not one of the granted tables"
+            have = ", ".join(sorted(self.granted.columns)) or "none"
+            remedy = f"Use one of the granted tables: {have}."
+            raise self.text.refuse("sql.unknown_table", message, location=where, remedy=remedy)
+
+    def table_function(self, node: Node) -> None:
+        """Only range, generate_series (literal, bounded) and unnest make rows."""
+        call = as_node(node["function"])
+        name, where = word(call, "function_name").lower(), location(node)
+        if call.get("class") != "FUNCTION" or (name not in RANGES and name != "unnest"):
+            code = functions.code_of(name, table=True)
+            message = f"the table function {name} is not admitted"
+            raise self.text.refuse(code, message, location=where, word=name)
+        self._unqualified(call, where)
+        if word(node, "with_ordinality") not in ("", "WITHOUT_ORDINALITY"):
+            raise self.text.refuse(
+                "sql.construct", "WITH ORDINALITY is not admitted", location=where
+            )
+        self.seen.generates = True
+        self.seen.table_functions.add(name)
+        if name in RANGES and not _small_range(arguments(call)):
+            message = f"{name} needs literal whole numbers and at most {RANGE_ROWS_MAX} rows"
+            raise self.text.refuse("sql.range", message, location=where)
+
+    def expression(self, node: Node, scope: frozenset[str], parent: Node) -> None:
+        """An expression of a known class and type, its own rules, then its parts."""
+        kind, where = word(node, "class"), location(node)
+        if word(node, "type") not in EXPRESSIONS.get(kind, ()):
+            code = "sql.parameter" if kind == "PARAMETER" else "sql.construct"
+            code = "sql.collation" if kind == "COLLATE" else code
+            message = f"the construct {kind.lower()} ({word(node, 'type').lower()}) is not admitted"
+            raise self.text.refuse(
+                code, message, location=where, word="collate" * (kind == "COLLATE")
+            )
+        self._reserved(word(node, "alias"))
+        if kind == "COLUMN_REF":
+            self.column(node)
+        elif kind in ("FUNCTION", "WINDOW"):
+            self.function(node, parent)
+        elif kind == "TYPE":
+            self.type(node)
+        elif kind == "SUBQUERY":
+            self.value(node.get("child"), scope, parent=node)
+            self.query(as_node(as_node(node["subquery"])["node"]), scope)
+            return
+        for key, item in node.items():
+            if key not in ("literal", "qualified_name"):
+                self.value(item, scope, parent=node)
+
+    def column(self, node: Node) -> None:
+        """A column: not rowid, not hidden, not one of the words that read clock or session."""
+        parts = [p.lower() for p in names(node)]
+        where = location(node)
+        for part in parts:
+            self._reserved(part, where)
+        if parts[-1] == "rowid":
+            message = "rowid is not a column of the data"
+            raise self.text.refuse("sql.rowid", message, location=where)
+        known = any(parts[-1] in columns for columns in self.granted.columns.values())
+        if len(parts) == 1 and not known and parts[0] in CLOCK_WORDS | SESSION_WORDS:
+            code = "sql.clock" if parts[0] in CLOCK_WORDS else "sql.catalog"
+            message = f"{parts[0]} is not in the data"
+            raise self.text.refuse(code, message, location=where)
+
+    def _reserved(self, name: str, where: int | None = None) -> None:
+        if name.startswith("__"):
+            message = f"the name {name} begins with two underscores"
+            raise self.text.refuse("sql.reserved_name", message, location=where, word=name)
+
+    def _unqualified(self, node: Node, where: int | None) -> None:
+        path = as_node(node.get("qualified_name") or {}).get("path")
+        if (
+            word(node, "schema")
+            or word(node, "catalog")
+            or (isinstance(path, list) and len(path) > 1)
+        ):
+            message = f"the function {word(node, 'function_name')} is named with a schema"
+            raise self.text.refuse("sql.function", message, location=where)
+
+    def type(self, node: Node) -> None:
+        """A type name from the list; the engine's own types only."""
+        name = word(node, "type_name").upper()
+        if name not in TYPES or word(node, "schema") or word(node, "catalog"):
+            message = f"the type {name} is not admitted"
+            raise self.text.refuse("sql.type", message, location=location(node), word=name)
+
+    def function(self, node: Node, parent: Node) -> None:
+        """A function or window by its class, and the shape that its class asks for."""
+        name, where = word(node, "function_name").lower(), location(node)
+        self._unqualified(node, where)
+        if not functions.is_open(name):
+            code = functions.code_of(name, table=False)
+            message = f"the function {name} is not admitted"
+            raise self.text.refuse(code, message, location=where, word=name)
+        if node.get("export_state"):
+            raise self.text.refuse("sql.construct", "EXPORT_STATE is not admitted", location=where)
+        self.seen.functions.add(name)
+        groups = functions.groups(name)
+        if name in RANGES or name in ("unnest", "generate_subscripts"):
+            self.seen.generates = True
+        if "libm" in groups and not _exact_cast(parent):
+            message = f"{name} gives digits that depend on the processor"
+            raise self.text.refuse("sql.libm", message, location=where)
+        if "clock_overload" in groups and len(arguments(node)) != 2:
+            message = f"{name} with one argument reads the clock"
+            raise self.text.refuse("sql.clock", message, location=where)
+        if "string_named_aggregate" in groups and not _names_aggregate(name, node):
+            message = f"{name} needs the literal name of a plain aggregate"
+            raise self.text.refuse("sql.function", message, location=where)
+        unsafe = "hash_order" in groups and not name.endswith("_unique")
+        if unsafe and word(parent, "function_name").lower() not in LIST_ORDER_SAFE:
+            message = f"{name} gives its elements in no fixed order"
+            remedy = f"Write list_sort({name}(...))."
+            raise self.text.refuse("sql.function", message, location=where, remedy=remedy)
+        self._ordered(node, name, groups)
+
+    def _ordered(self, node: Node, name: str, groups: frozenset[str]) -> None:
+        where = location(node)
+        if node.get("class") == "WINDOW":
+            ordered = bool(node.get("orders"))
+            rows = any("_ROWS" in word(node, key) for key in ("start", "end"))
+            if not ordered and (rows or groups & NEED_WINDOW_ORDER):
+                message = f"{name} needs an order of rows"
+                raise self.text.refuse("sql.unordered_window", message, location=where)
+        elif groups & ORDERED_GROUPS and not self._order_is_total(node):
+            message = f"{name} depends on the order of rows"
+            raise self.text.refuse("sql.unordered_aggregate", message, location=where)
+
+    def _order_is_total(self, node: Node) -> bool:
+        """ORDER BY inside the call covers its arguments, or the key of each table used."""
+        orders = nodes(as_node(node.get("order_bys") or {}).get("orders"))
+        by = [as_node(o["expression"]) for o in orders]
+        plain = {names(e)[-1].lower() for e in by if e.get("class") == "COLUMN_REF"}
+        if not plain:
+            return False
+        wanted = {ref[-1].lower() for a in arguments(node) for ref in column_refs(a)}
+        keys = [self.granted.keys[t] for t in self.granted.keys]
+        return wanted <= plain or (bool(keys) and all(k and k <= plain for k in keys))
+
+
+def _exact_cast(parent: Node) -> bool:
+    """CAST(f(x) AS DECIMAL(p, s <= 12)): the digits in which processors agree (measured)."""
+    if parent.get("class") != "CAST":
+        return False
+    kind = as_node(parent["type_expr"])
+    parts = [as_node(c) for c in nodes(kind.get("children"))]
+    digits = [as_node(p.get("literal") or {}).get("text") for p in parts]
+    if word(kind, "type_name").upper() not in {"DECIMAL", "NUMERIC", "DEC"}:
+        return False
+    return (
+        len(digits) == 2
+        and isinstance(digits[1], str)
+        and digits[1].isdigit()
+        and (int(digits[1]) <= 12)
+    )
+
+
+def _names_aggregate(name: str, node: Node) -> bool:
+    """list_aggregate(l, 'sum'): macros over it fix the name themselves."""
+    if name.startswith(("list_aggr", "array_aggr")) or name == "aggregate":
+        given = arguments(node)[1:2]
+        text = [as_node(a.get("literal") or {}).get("text") for a in given]
+        return bool(text) and isinstance(text[0], str) and text[0].lower() in AGGREGATES_BY_NAME
+    return True
+
+
+def _small_range(given: list[Node]) -> bool:
+    bounds: list[int] = []
+    for argument in given:
+        literal = argument.get("literal")
+        text = literal.get("text") if isinstance(literal, dict) else None
+        if not isinstance(text, str) or not re.fullmatch(r"-?\d{1,18}", text):
+            return False
+        bounds.append(int(text))
+    if not 1 <= len(bounds) <= 3:
+        return False
+    start, stop = (0, bounds[0]) if len(bounds) == 1 else (bounds[0], bounds[1])
+    step = abs(bounds[2]) if len(bounds) == 3 else 1
+    return step > 0 and abs(stop - start) // step <= RANGE_ROWS_MAX

@@ -1,0 +1,161 @@
+"""The only way from a stranger's text to `ValidatedSql`: the values, and the one constructor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tieout.executor.sql.refusal import SqlRefused
+
+__all__ = [
+    "ColumnOrigin",
+    "Finding",
+    "GrantedColumn",
+    "GrantedTable",
+    "SqlRefused",
+    "ValidatedSql",
+    "validate",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class GrantedColumn:
+    """name; type: DuckDB type text; literals: texts of literals that earlier steps let flow in."""
+
+    name: str
+    type: str
+    literals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GrantedTable:
+    """A table the query may read. Columns whose names begin "__" are hidden from it."""
+
+    name: str
+    columns: tuple[GrantedColumn, ...]
+    key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnOrigin:
+    """Where the values of one result column come from; over-stated when in doubt.
+
+    literals: texts of the literals that may flow into a value.
+    sources: (table, column) that may flow in; ("t", "*") when only the number of its rows does.
+    operation: "" for a plain copy of one source column, else "sum", "subtract", "expression", ...
+    inexact: a binary floating point number may stand on the way.
+    """
+
+    name: str
+    literals: tuple[str, ...]
+    sources: tuple[tuple[str, str], ...]
+    operation: str
+    inexact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What the examination in the worker found; only `validate` makes it a ValidatedSql."""
+
+    executed: str
+    rewrites: tuple[str, ...]
+    formatted: str
+    tables: tuple[str, ...]
+    functions: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...]
+    origins: tuple[ColumnOrigin, ...]
+    ordered: bool
+    literals: tuple[str, ...]
+
+
+_TOKEN = object()
+
+
+class ValidatedSql:
+    """An admitted query, frozen; only `validate` can make one.
+
+    asked: the model's text. executed: the text given to the engine, the same unless a rewrite is
+    named. formatted: for readers, never run. tables: granted names it reads. columns: (name,
+    DuckDB type) of the result. ordered: it has an outermost ORDER BY. literals: all in the text.
+    """
+
+    __slots__ = ("_finding", "asked")
+
+    asked: str
+    _finding: Finding
+
+    def __init__(self, token: object, asked: str, finding: Finding) -> None:
+        if token is not _TOKEN:
+            raise AssertionError("only validate() makes a ValidatedSql")
+        object.__setattr__(self, "asked", asked)
+        object.__setattr__(self, "_finding", finding)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"ValidatedSql is frozen: {name}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"ValidatedSql is frozen: {name}")
+
+    def __reduce__(self) -> str:
+        raise TypeError("a ValidatedSql is made anew by validate(), never copied in")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ValidatedSql):
+            return NotImplemented
+        return (self.asked, self._finding) == (other.asked, other._finding)
+
+    def __hash__(self) -> int:
+        return hash((self.asked, self._finding))
+
+    def __repr__(self) -> str:
+        return f"ValidatedSql({self.executed!r})"
+
+    @property
+    def executed(self) -> str:
+        return self._finding.executed
+
+    @property
+    def rewrites(self) -> tuple[str, ...]:
+        return self._finding.rewrites
+
+    @property
+    def formatted(self) -> str:
+        return self._finding.formatted
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        return self._finding.tables
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        return self._finding.functions
+
+    @property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        return self._finding.columns
+
+    @property
+    def origins(self) -> tuple[ColumnOrigin, ...]:
+        return self._finding.origins
+
+    @property
+    def ordered(self) -> bool:
+        return self._finding.ordered
+
+    @property
+    def literals(self) -> tuple[str, ...]:
+        return self._finding.literals
+
+
+def validate(
+    sql: str,
+    tables: Mapping[str, GrantedTable],
+    *,
+    examine: Callable[[str, Mapping[str, GrantedTable]], Finding],
+) -> ValidatedSql:
+    """Admit a text over the granted tables (name to table) or refuse it.
+
+    examine: runs `tieout.executor.sql.examine.examine` where it can be killed (`Engine.validate`
+    does); all parsing happens there. Raises SqlRefused, and what examine raises.
+    """
+    return ValidatedSql(_TOKEN, sql, examine(sql, tables))

@@ -1,0 +1,122 @@
+"""How the engine and its worker talk: one JSON document and some open files per message."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from dataclasses import asdict
+from typing import TypeAlias
+
+from tieout.executor.sql.validate import ColumnOrigin, Finding, GrantedColumn, GrantedTable
+
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
+Document: TypeAlias = "dict[str, Json]"
+
+HEADER_BYTES = 8
+FILES_MAX = 200
+"""The kernel passes at most 253 open files at a time."""
+CHUNK_BYTES = 1 << 20
+
+
+def send(peer: socket.socket, document: Document, files: list[int]) -> None:
+    """Send a document with open files beside its length. Raises OSError."""
+    body = json.dumps(document).encode()
+    socket.send_fds(peer, [len(body).to_bytes(HEADER_BYTES, "big")], files)
+    peer.sendall(body)
+
+
+def receive(peer: socket.socket) -> tuple[Document, list[int]] | None:
+    """The next document and its files; None when the other side is gone. Raises OSError."""
+    head, files, _flags, _address = socket.recv_fds(peer, HEADER_BYTES, FILES_MAX)
+    body = bytearray()
+    if len(head) == HEADER_BYTES:
+        wanted = int.from_bytes(head, "big")
+        while len(body) < wanted:
+            part = peer.recv(min(CHUNK_BYTES, wanted - len(body)))
+            if not part:
+                break
+            body += part
+        if len(body) == wanted:
+            found = json.loads(body)
+            assert isinstance(found, dict)
+            return found, files
+    close_all(files)
+    return None
+
+
+def close_all(files: list[int]) -> None:
+    """Close open files by number."""
+    for number in files:
+        os.close(number)
+
+
+def tables_to_json(tables: dict[str, GrantedTable]) -> Document:
+    """Granted tables as a document."""
+    return {
+        name: {
+            "name": table.name,
+            "columns": [[c.name, c.type, list(c.literals)] for c in table.columns],
+            "key": list(table.key),
+        }
+        for name, table in tables.items()
+    }
+
+
+def tables_from_json(document: Json) -> dict[str, GrantedTable]:
+    """The inverse; the document comes from our own side."""
+    assert isinstance(document, dict)
+    found: dict[str, GrantedTable] = {}
+    for name, value in document.items():
+        assert isinstance(value, dict)
+        columns = tuple(
+            GrantedColumn(name=str(c[0]), type=str(c[1]), literals=texts(c[2]))
+            for c in rows(value["columns"])
+        )
+        found[name] = GrantedTable(
+            name=str(value["name"]), columns=columns, key=texts(value["key"])
+        )
+    return found
+
+
+def rows(value: Json) -> list[list[Json]]:
+    """A list of lists."""
+    return [v for v in value if isinstance(v, list)] if isinstance(value, list) else []
+
+
+def texts(value: Json) -> tuple[str, ...]:
+    """A list of texts."""
+    return tuple(str(v) for v in value) if isinstance(value, list) else ()
+
+
+def finding_to_json(finding: Finding) -> Document:
+    """A finding as a document."""
+    document: Document = json.loads(json.dumps(asdict(finding)))
+    return document
+
+
+def finding_from_json(document: Document) -> Finding:
+    """The inverse; a worker is bounded, not trusted more than its shape."""
+    listed = document["origins"]
+    origins = [o for o in listed if isinstance(o, dict)] if isinstance(listed, list) else []
+    return Finding(
+        executed=str(document["executed"]),
+        rewrites=texts(document["rewrites"]),
+        formatted=str(document["formatted"]),
+        tables=texts(document["tables"]),
+        functions=texts(document["functions"]),
+        columns=tuple((str(c[0]), str(c[1])) for c in rows(document["columns"])),
+        origins=tuple(_origin(o) for o in origins),
+        ordered=bool(document["ordered"]),
+        literals=texts(document["literals"]),
+    )
+
+
+def _origin(document: Document) -> ColumnOrigin:
+    return ColumnOrigin(
+        name=str(document["name"]),
+        literals=texts(document["literals"]),
+        sources=tuple((str(s[0]), str(s[1])) for s in rows(document["sources"])),
+        operation=str(document["operation"]),
+        inexact=bool(document["inexact"]),
+    )

@@ -1,0 +1,238 @@
+"""The fork server: imports the engine once, never connects, forks one bounded child per request.
+
+Run as `python -m tieout.executor.worker FD` by `Engine`; it ends when the other end of FD closes.
+Each request brings a socket and a pipe. The child answers on the socket; the server writes how the
+child ended into the pipe. Nothing here is shown to anybody: standard error is closed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import sqlglot
+from sqlglot.dialects.duckdb import DuckDB
+
+from tieout.executor import wire
+from tieout.executor.sql import functions, session
+from tieout.executor.sql.examine import examine
+from tieout.executor.sql.refusal import SqlRefused
+
+SPARE_BYTES = 1_288_490_189
+"""Address space above the engine's own memory_limit: 1.2 GB (measured; below it threads fail)."""
+SPARE_CPU_S = 1
+BATCH_ROWS = 65_536
+FILE_BYTES_MAX = 1 << 40
+PR_SET_PDEATHSIG = 1
+
+RUN_CODES: tuple[tuple[type[duckdb.Error], str], ...] = (
+    (duckdb.ConversionException, "sql.conversion"),
+    (duckdb.OutOfRangeException, "sql.overflow"),
+    (duckdb.OutOfMemoryException, "limit.memory"),
+    (duckdb.InterruptException, "limit.seconds"),
+    (duckdb.InvalidInputException, "sql.value"),
+    (duckdb.IOException, "engine.cache"),
+)
+
+
+def main(arguments: list[str]) -> int:
+    """Serve until the control socket closes."""
+    control = socket.socket(fileno=int(arguments[0]))
+    sqlglot.parse_one("SELECT 1", dialect=DuckDB)
+    functions.classes()
+    libc = ctypes.CDLL(None, use_errno=True)
+    wake, waker = os.pipe()
+    os.set_blocking(waker, False)
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(waker)
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    running: dict[int, int] = {}
+    while True:
+        ready, _, _ = select.select([control, wake], [], [])
+        if wake in ready:
+            os.read(wake, 4096)
+            _reap(running)
+        if control in ready:
+            _note, files, _flags, _address = socket.recv_fds(control, 1, 2)
+            if not _note:
+                break
+            _start(control, files, running, libc)
+    for child in running:
+        os.kill(child, signal.SIGKILL)
+    return 0
+
+
+def _reap(running: dict[int, int]) -> None:
+    """Say how each ended child ended, and let it go."""
+    for child in list(running):
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            pipe = running.pop(child)
+            ended = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+            try:
+                os.write(pipe, str(ended).encode())
+            except BrokenPipeError:  # the parent no longer asks
+                pass
+            os.close(pipe)
+
+
+def _start(
+    control: socket.socket, files: list[int], running: dict[int, int], libc: ctypes.CDLL
+) -> None:
+    request, pipe = files
+    server = os.getpid()
+    child = os.fork()
+    if child:
+        running[child] = pipe
+        os.close(request)
+        return
+    status = 1
+    try:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() == server:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            control.close()
+            wire.close_all([pipe, *running.values()])
+            _serve(socket.socket(fileno=request))
+            status = 0
+    except MemoryError:
+        status = 2
+    finally:
+        os._exit(status)
+
+
+def _serve(peer: socket.socket) -> None:
+    """One request: hand over a handle on this process, take the bounds, do it, answer."""
+    handle = os.pidfd_open(os.getpid())
+    socket.send_fds(peer, [b"."], [handle])
+    os.close(handle)
+    received = wire.receive(peer)
+    if received is None:
+        return
+    request, files = received
+    _bound(request)
+    kinds = {"examine": _examine, "run": _run, "keep": _keep}
+    try:
+        answer, given = kinds[str(request["kind"])](request, files)
+    except SqlRefused as refused:
+        answer, given = _refusal(refused), []
+    except MemoryError:
+        answer, given = {"failed": "limit.memory"}, []
+    except duckdb.Error as error:
+        answer, given = {"failed": _code(error)}, []
+    except (pa.ArrowInvalid, OSError):
+        answer, given = {"failed": "engine.input"}, []
+    except RecursionError:
+        answer, given = {"failed": "sql.too_complex"}, []
+    wire.send(peer, answer, given)
+
+
+def _bound(request: wire.Document) -> None:
+    memory, seconds = _int(request, "memory_bytes"), _int(request, "cpu_s")
+    size = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
+    bounds = {
+        resource.RLIMIT_AS: size + memory + SPARE_BYTES,
+        resource.RLIMIT_CPU: seconds + SPARE_CPU_S,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_FSIZE: _int(request, "file_bytes"),
+    }
+    for which, value in bounds.items():
+        hard = resource.getrlimit(which)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(which, (value, value))
+
+
+def _int(document: wire.Document, key: str) -> int:
+    value = document[key]
+    assert isinstance(value, int)
+    return value
+
+
+def _code(error: duckdb.Error) -> str:
+    """The class of an engine error; its message stays here: it may hold cell values."""
+    said = str(error)
+    if "More than one row" in said:
+        return "sql.several_rows"
+    if "verflow" in said:
+        return "sql.overflow"
+    return next((code for kind, code in RUN_CODES if isinstance(error, kind)), "engine.failed")
+
+
+def _refusal(refused: SqlRefused) -> wire.Document:
+    return {
+        "refused": refused.code,
+        "message": refused.message,
+        "remedy": refused.remedy,
+        "line": refused.line,
+        "column": refused.column,
+    }
+
+
+def _examine(request: wire.Document, files: list[int]) -> tuple[wire.Document, list[int]]:
+    wire.close_all(files)
+    tables = wire.tables_from_json(request["tables"])
+    engine = session.connect()
+    for name, table in tables.items():
+        session.declare(engine, name, {c.name: c.type for c in table.columns})
+    session.lock(engine, memory_bytes=_int(request, "memory_bytes"))
+    found = examine(engine, str(request["sql"]), tables, chars_max=_int(request, "chars_max"))
+    return {"finding": wire.finding_to_json(found)}, []
+
+
+def _run(request: wire.Document, files: list[int]) -> tuple[wire.Document, list[int]]:
+    """Load or open the tables, lock, run the text, write at most rows_max rows to a memory file."""
+    engine = session.connect()
+    kept: list[Path] = []
+    incoming = iter(files)
+    for name, path in wire.rows(request["tables"]):
+        if path is None:
+            with os.fdopen(next(incoming), "rb") as file:
+                session.load(
+                    engine, str(name), session.read_stream(pa.memory_map(_path(file.fileno())))
+                )
+        else:
+            kept.append(Path(str(path)))
+    session.attach(engine, kept)
+    session.lock(engine, memory_bytes=_int(request, "memory_bytes"))
+    (statement,) = engine.extract_statements(str(request["sql"]))
+    reader = engine.execute(statement).to_arrow_reader(BATCH_ROWS)
+    rows_max, written, complete = _int(request, "rows_max"), 0, True
+    result = os.memfd_create("result")
+    with os.fdopen(os.dup(result), "wb") as sink, pa.ipc.new_stream(sink, reader.schema) as out:
+        for batch in reader:
+            room = rows_max - written
+            complete = batch.num_rows <= room
+            out.write_batch(batch if complete else batch.slice(0, room))
+            written += min(batch.num_rows, room)
+            if not complete:
+                break
+    return {"complete": complete, "rows": written}, [result]
+
+
+def _keep(request: wire.Document, files: list[int]) -> tuple[wire.Document, list[int]]:
+    """Write one table into an engine file at a path the parent chose."""
+    engine = duckdb.connect(str(request["path"]), config={"threads": str(session.THREADS)})
+    with os.fdopen(files[0], "rb") as file:
+        table = session.read_stream(pa.memory_map(_path(file.fileno())))
+        session.load(engine, str(request["name"]), table)
+    engine.execute("CHECKPOINT")
+    engine.close()
+    return {"kept": True}, []
+
+
+def _path(number: int) -> str:
+    return f"/proc/self/fd/{number}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
