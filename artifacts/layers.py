@@ -136,14 +136,19 @@ def seeded_faults(
     seed: int, *, calls: Iterable[Call], harms: Iterable[Harm], count: int, nth_max: int
 ) -> tuple[Fault, ...]:
     """`count` faults drawn from these kinds, the same for the same seed on any machine."""
-    drawn = random.Random(seed)  # noqa: S311  a plan of faults, not a secret
+    source = random.Random(seed)  # noqa: S311  a plan of faults, not a secret
+
+    def below(bound: int) -> int:
+        # Only random() is promised to give the same sequence in every release of Python.
+        return int(source.random() * bound)
+
     kinds, effects = tuple(calls), tuple(harms)
     return tuple(
         Fault(
-            call=drawn.choice(kinds),
-            nth=drawn.randint(1, nth_max),
-            harm=drawn.choice(effects),
-            bit=drawn.randrange(1 << 30),
+            call=kinds[below(len(kinds))],
+            nth=1 + below(nth_max),
+            harm=effects[below(len(effects))],
+            bit=below(1 << 30),
         )
         for _ in range(count)
     )

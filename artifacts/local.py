@@ -69,6 +69,9 @@ class LocalStore:
         except ArtifactError as error:
             if error.code == "disk.failing":
                 self._failure = error
+            if error.code == "file.no_folder":
+                self._ready.discard(address.hex[:2])
+                self._require()
             if error.code == "file.exists_other":
                 raise corrupt(
                     address, "a file with other bytes has its name", location=self.location

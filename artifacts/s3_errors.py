@@ -9,6 +9,7 @@ from typing import Final
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
+    ConnectionError,  # noqa: A004  botocore's own, of another family than Python's
     CredentialRetrievalError,
     FlexibleChecksumError,
     HTTPClientError,
@@ -65,6 +66,8 @@ _REGION_CODES: Final = frozenset(
         "TemporaryRedirect",
     }
 )
+# On the way there or back; ConnectionError and HTTPClientError share no base but BotoCoreError.
+_BROKEN: Final = (HTTPClientError, ConnectionError, IncompleteReadError, FlexibleChecksumError)
 _NO_CREDENTIALS: Final = (
     CredentialRetrievalError,
     NoAuthTokenError,
@@ -87,7 +90,7 @@ def kind_of(error: ClientError | BotoCoreError) -> Kind:
         if code in _AGAIN_CODES or status in (409, 429) or status >= 500:
             return Kind.AGAIN
         return Kind.FINAL
-    if isinstance(error, HTTPClientError | IncompleteReadError | FlexibleChecksumError):
+    if isinstance(error, _BROKEN):
         return Kind.AGAIN
     return Kind.FINAL
 
@@ -99,7 +102,7 @@ def explained(error: ClientError | BotoCoreError, *, location: str, endpoint: st
     """
     if isinstance(error, ClientError):
         return _answered(error, location=location, endpoint=endpoint)
-    if isinstance(error, HTTPClientError | IncompleteReadError | FlexibleChecksumError):
+    if isinstance(error, _BROKEN):
         return ArtifactError(
             "store.unreachable",
             f"{endpoint} gave no whole answer ({type(error).__name__})",

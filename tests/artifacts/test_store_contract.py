@@ -56,10 +56,20 @@ def client(server: S3Server) -> Iterator[Any]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def connection(server: S3Server) -> Iterator[Any]:
+    """The client that S3Store makes, shared by the stores of this module."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in server.environment().items():
+            patch.setenv(name, value)
+        maker = S3Store(server.bucket, "")
+        made = maker._client()
+    yield made
+    maker.close()
+
+
 @pytest.fixture(params=KINDS)
-def case(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Case]:
+def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
     kind = request.param
     if kind == "local":
         store = LocalStore.create(tmp_path / "store")
@@ -67,18 +77,16 @@ def case(
         return
     if kind == "s3":
         server = request.getfixturevalue("server")
-        for name, value in server.environment().items():
-            monkeypatch.setenv(name, value)
         prefix = "contract/" + tmp_path.name
         client = request.getfixturevalue("client")
         bucket = S3Store(server.bucket, prefix)
+        bucket._made = request.getfixturevalue("connection")  # making one costs 0.2 s
         yield Case(
             bucket,
             lambda address, payload: client.put_object(
                 Bucket=server.bucket, Key=f"{prefix}/{address.key}", Body=payload
             ),
         )
-        bucket.close()
         return
     memory = MemoryStore()
     layered: dict[str, Callable[[], Store]] = {
