@@ -235,7 +235,6 @@ def _client(base_url: str | None, timeout_s: float) -> anthropic.Anthropic:
             remedy="Check ANTHROPIC_BASE_URL and the anthropic profile, or set ANTHROPIC_API_KEY.",
         ) from error
     try:
-        _split(str(client.base_url))
         _check_key(client)
     except PlannerError:
         client.close()

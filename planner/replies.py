@@ -302,7 +302,7 @@ def _scan(text: str, start: int, stop: int, subject: JsonSubject) -> None:
         elif mark in "}]":
             seen.pop()
         elif mark == ",":
-            key_next = seen[-1] is not None
+            key_next = True  # in an array no key is looked for
 
 
 def _word(token: str, offset: int, text: str, subject: JsonSubject) -> str:

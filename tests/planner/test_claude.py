@@ -32,6 +32,8 @@ def test_the_server_receives_exactly_the_prepared_bytes() -> None:
     assert received.body == request.payload
     assert received.headers["Content-Type"] == request.media_type
     assert received.headers["Authorization"] == f"Bearer {KEY}"
+    # The reply must arrive as the bytes that are recorded, not compressed.
+    assert received.headers["Accept-Encoding"] == "identity"
 
 
 def test_bytes_that_were_recorded_elsewhere_are_sent_unchanged() -> None:
