@@ -188,8 +188,9 @@ def snapshot_text(raw: bytes, *, media: str, charset: str | None) -> TextSnapsho
     declared = charset if charset is not None else (parameter[1] if parameter else None)
     decoded = decode_body(raw, charset=declared, html=name != PLAIN)
     if name == PLAIN:
-        plain, pieces = _plain(decoded.text)
-        visible, hidden, title = (plain, pieces), ("", []), ""
+        visible = _plain(decoded.text)
+        hidden: tuple[str, list[Piece]] = ("", [])
+        title = ""
     else:
         page = read_page(decoded.text)
         visible = (page.visible.text(), page.visible.pieces)
