@@ -22,6 +22,7 @@ from tieout.artifacts.errors import ArtifactError
 from tieout.artifacts.store import ObjectStat, RetentionClass, Stored
 
 SHARDS: Final = tuple(f"{number:02x}" for number in range(256))
+LOAD_BYTES_MAX: Final = 1 << 28
 _REST: Final = re.compile(r"[0-9a-f]{62}")
 _READ_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
@@ -87,7 +88,13 @@ class LocalStore:
         )
 
     def get(self, address: Address) -> bytes:
+        """All of it in memory; a large object is checked before it is loaded, so that what
+        somebody put in its place cannot take the memory of the machine."""
         fd, size = self._open(address)
+        if size > LOAD_BYTES_MAX:
+            os.close(fd)
+            with self.open(address) as checked_first:
+                return checked_first.read()
         with _explained(self._path(address)), os.fdopen(fd, "rb", buffering=0) as stream:
             pieces = []
             while piece := stream.read(max(size, PAGE_BYTES)):

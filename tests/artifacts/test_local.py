@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from tieout.artifacts import local
 from tieout.artifacts.address import Address
 from tieout.artifacts.checked import PAGE_BYTES
 from tieout.artifacts.errors import ArtifactError, Exit
@@ -161,6 +164,39 @@ def test_a_file_cut_short_while_it_is_read_is_an_error(store: LocalStore) -> Non
         with pytest.raises(ArtifactError) as caught:
             stream.read()
     assert caught.value.code == "object.corrupt"
+
+
+# The address space left lets the process load neither file; only a check before loading tells.
+GET_A_GIANT = """
+import resource, sys
+from pathlib import Path
+from tieout.artifacts.address import Address
+from tieout.artifacts.errors import ArtifactError
+from tieout.artifacts.local import LocalStore
+store = LocalStore.create(Path(sys.argv[1]))
+address = store.put(b"abc").address
+path = Path(sys.argv[1]) / address.key
+path.chmod(0o640)
+with path.open("r+b") as giant:
+    giant.truncate(600 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (500 << 20, 500 << 20))
+try:
+    store.get(address)
+except ArtifactError as error:
+    print(error.code)
+"""
+
+
+def test_a_giant_in_the_place_of_an_object_does_not_fill_the_memory(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", GET_A_GIANT, str(tmp_path / "store")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "object.corrupt\n", done.stderr
+
+
+def test_a_large_object_comes_back(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "LOAD_BYTES_MAX", 1000)
+    payload = bytes(range(256)) * 8000
+    assert store.get(store.put(payload).address) == payload
 
 
 def test_open_streams_hold_no_file_after_they_are_closed(store: LocalStore) -> None:

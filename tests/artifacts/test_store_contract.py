@@ -237,7 +237,7 @@ def test_no_store_can_delete_or_overwrite(case: Case) -> None:
 
 
 @settings(
-    max_examples=25,
+    max_examples=12,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
