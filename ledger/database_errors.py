@@ -16,7 +16,7 @@ from tieout.ledger.errors import LedgerError
 _VERIFY: Final = "Run `tieout verify`; if it is damaged, put back a copy."
 _FULL: Final = "Free some space and run the command again; nothing was half-written."
 
-# The first that fits; apsw has one class for each SQLite result code.
+# The full disk first, then the first that fits; apsw has one class for each SQLite result code.
 _KINDS: Final[tuple[tuple[type[apsw.Error], str, str, str, Exit], ...]] = (
     (apsw.FullError, "disk.full", "the disk is full", _FULL, Exit.ENVIRONMENT),
     (apsw.CorruptError, "ledger.damaged", "the ledger's file is damaged", _VERIFY,
@@ -50,8 +50,10 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except apsw.Error as error:
+        # No room for the index of the -wal is reported as a failed disk, and is a full one.
+        is_full = getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE
         _, code, message, remedy, exit_code = next(
-            kind for kind in _KINDS if isinstance(error, kind[0])
+            kind for kind in _KINDS if is_full or isinstance(error, kind[0])
         )
         raise LedgerError(
             code,

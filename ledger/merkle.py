@@ -93,7 +93,8 @@ def verify_inclusion(
     leaf: bytes, *, index: int, size: int, proof: Sequence[bytes], root: bytes
 ) -> bool:
     """Whether the proof shows that `leaf` (a leaf hash) is number `index` of a tree of `size`
-    leaves with this root. Steps as in RFC 9162 §2.1.3.2."""
+    leaves with this root. Steps as in RFC 9162 §2.1.3.2. A path of the same shape fits other
+    sizes too: take size and root from one and the same statement."""
     if not 0 <= index < size or not _are_hashes(leaf, root, *proof):
         return False
     number, last = index, size - 1

@@ -41,7 +41,7 @@ def create(path: Path) -> SqliteLog:
     """Make a new ledger and open it for writing.
 
     Raises LedgerError: ledger.exists, ledger.locked, ledger.no_folder, ledger.unwritable,
-    disk.full, disk.failed. A crash leaves either no ledger or a whole one.
+    disk.full, disk.failed. A crash or an error leaves either no ledger or a whole, empty one.
     """
     lock = WriterLock.take(path)
     try:

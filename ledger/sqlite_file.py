@@ -50,9 +50,6 @@ def check_header(path: Path) -> None:
     try:
         with path.open("rb") as stream:
             header = stream.read(_HEADER_BYTES)
-            size = stream.seek(0, os.SEEK_END)
-        wal = path.with_name(path.name + "-wal")
-        has_wal = wal.exists() and wal.stat().st_size > 0
     except OSError as error:
         raise disk_error(error, path) from error
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
@@ -61,16 +58,26 @@ def check_header(path: Path) -> None:
     _check_stamp(
         path, application=number(header[68:72], "big"), version=number(header[60:64], "big")
     )
-    page_bytes = number(header[16:18], "big") or 0
-    pages = number(header[28:32], "big")
-    if not has_wal and size < pages * (65_536 if page_bytes == 1 else page_bytes):
+
+
+def _check_length(db: apsw.Connection, path: Path) -> None:
+    """SQLite reads zeros where the last page was cut off; an evidence file must not."""
+    if _wal_bytes(path):
+        return  # the newest pages lie there; SQLite checks each of them by its own sum
+    size, wanted = path.stat().st_size, db.pragma("page_count") * db.pragma("page_size")
+    if size < wanted:
         raise LedgerError(
             "ledger.damaged",
-            f"the ledger is cut off: {size} bytes, its header says {pages} pages of {page_bytes}",
+            f"the ledger is cut off: {size} bytes of {wanted}",
             place=str(path),
             remedy="Put back a copy; `tieout verify` says which entries are still whole.",
             exit_code=Exit.DOES_NOT_HOLD,
         )
+
+
+def _wal_bytes(path: Path) -> int:
+    wal = path.with_name(path.name + "-wal")
+    return wal.stat().st_size if wal.exists() else 0
 
 
 def _check_stamp(path: Path, *, application: int, version: int) -> None:
@@ -144,9 +151,8 @@ def connect(path: Path, *, write: bool) -> apsw.Connection:
     if write:
         return apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    wal = path.with_name(path.name + "-wal")
     target = "file:" + quote(str(path.absolute()))
-    if not os.access(path.parent, os.W_OK) and not (wal.exists() and wal.stat().st_size):
+    if not os.access(path.parent, os.W_OK) and not _wal_bytes(path):
         # In a folder that we may not write SQLite cannot keep its -shm; no -wal, no loss.
         target += "?immutable=1"
     return apsw.Connection(target, flags=flags)
@@ -161,6 +167,7 @@ def prepare(db: apsw.Connection, path: Path, *, write: bool) -> None:
     db.pragma("recursive_triggers", "ON")
     db.pragma("mmap_size", 0)
     _check_stamp(path, application=db.pragma("application_id"), version=db.pragma("user_version"))
+    _check_length(db, path)
     if write:
         db.pragma("synchronous", "FULL")
         mode, synchronous = db.pragma("journal_mode", "WAL"), db.pragma("synchronous")

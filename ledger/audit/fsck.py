@@ -11,7 +11,7 @@ record that holds in itself; only a root kept elsewhere (`expect_root`) tells th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -25,7 +25,7 @@ from tieout.ledger.audit.objects import LocalObjects, ObjectMissing, Objects, Ob
 from tieout.ledger.audit.shapes import read_entry
 from tieout.ledger.audit.tables import TABLE_MEDIA, TableClaim, check_table
 
-__all__ = ["Finding", "Level", "LocalObjects", "Objects", "Report", "check"]
+__all__ = ["Finding", "Level", "LocalObjects", "Objects", "Report", "check", "check_rows"]
 
 _TAMPERED: Final = "Compare with a copy; the record was changed after it was written."
 _RESTORE: Final = "Put the object back from a copy of the store; its address names the bytes."
@@ -51,15 +51,17 @@ def check(ledger: Path, objects: Objects, *, expect_root: tuple[int, str] | None
     audit = _Audit(expect_root)
     for raw in read_rows(ledger, audit.add):
         audit.take(raw)
-    audit.finish()
-    audit.check_objects(objects)
-    return Report(
-        findings=tuple(audit.findings),
-        entries=audit.entries,
-        objects=audit.objects_read,
-        root=audit.tree.root().hex(),
-        last_hash=audit.last_hash.hex() if audit.entries else "",
-    )
+    return audit.report(objects)
+
+
+def check_rows(
+    rows: Iterable[Raw], objects: Objects, *, expect_root: tuple[int, str] | None = None
+) -> Report:
+    """The same for rows that come from elsewhere: (index, entry, previous, sha256_hash)."""
+    audit = _Audit(expect_root)
+    for raw in rows:
+        audit.take(raw)
+    return audit.report(objects)
 
 
 class _Tree:
@@ -128,15 +130,23 @@ class _Audit:
             self._check_request(index, document)
             self._check_references(index, document)
 
-    def finish(self) -> None:
-        """After the last entry: was there more once?"""
+    def report(self, objects: Objects) -> Report:
+        """After the last entry: check what the entries name, and say all that was found."""
         if self._expect is not None and self._expect[0] > self.entries:
             self._broken(
                 "log.shorter",
                 f"the ledger had {self._expect[0]} entries once and has {self.entries} now",
             )
+        self._check_objects(objects)
+        return Report(
+            findings=tuple(self.findings),
+            entries=self.entries,
+            objects=self.objects_read,
+            root=self.tree.root().hex(),
+            last_hash=self.last_hash.hex() if self.entries else "",
+        )
 
-    def check_objects(self, objects: Objects) -> None:
+    def _check_objects(self, objects: Objects) -> None:
         """Read every object that an entry names, then look for those that none names."""
         for address in self._claims:
             self._check_object(objects, address)
