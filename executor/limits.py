@@ -13,9 +13,9 @@ class Limits(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    turns_max: int = Field(default=12, ge=1, le=200)
+    turns_max: int = Field(default=12, ge=1, le=100)
     """Model turns a question may take."""
-    steps_max: int = Field(default=40, ge=1, le=1_000)
+    steps_max: int = Field(default=40, ge=1, le=250)
     """Steps a question may take over all its turns."""
     refusals_max: int = Field(default=3, ge=0, le=20)
     """Plans or answers of one question that are sent back before it is given up."""

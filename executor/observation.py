@@ -5,10 +5,10 @@ Source: DESIGN §6. The text is canonical JSON, so a rebuilt prompt is equal byt
 
 from __future__ import annotations
 
+from tieout.artifacts.errors import RoomError
 from tieout.artifacts.table import HIDDEN_PREFIX
 from tieout.artifacts.table_reader import TableReader
 from tieout.artifacts.values import cell_text
-from tieout.executor.errors import ExecutorError
 from tieout.executor.limits import Limits
 from tieout.ledger.canon import Json, encode
 
@@ -60,7 +60,7 @@ def _cut(text: str | None, chars_max: int) -> str | None:
     return f"{text[:chars_max]}… ({len(text)} characters)"
 
 
-def refusal_text(error: ExecutorError, *, step: str, line: int | None, column: int | None) -> bytes:
+def refusal_text(error: RoomError, *, step: str, line: int | None, column: int | None) -> bytes:
     """A refusal or failure as the model is shown it: code, place, reason, way out."""
     return encode(
         {

@@ -75,6 +75,7 @@ class RowDraft:
     """A ledger row before its artifacts are stored. Fields as in `LedgerRow`.
 
     loose: artifacts that the output names and the row does not; stored before the row.
+    req: None for one made of run, subject, kind and attempt.
     """
 
     kind: Kind
@@ -88,6 +89,7 @@ class RowDraft:
     output: Made | None = None
     parts: tuple[Made, ...] = ()
     loose: tuple[Made, ...] = ()
+    req: str | None = None
     executor: ExecutorInfo = HOUSE
     model: ModelUse | None = None
     outcome: Outcome = DONE
@@ -173,8 +175,8 @@ class Recorder:
         return replace(made, stored=self._put(made))
 
     def _row(self, draft: RowDraft) -> LedgerRow:
-        for part in draft.loose:
-            self._put(part)
+        for made in draft.loose:
+            self._put(made)
         parts = [self._attachment(part) for part in draft.parts]
         executed = None
         if draft.executed is not None:
@@ -207,6 +209,8 @@ class Recorder:
 
     def _req(self, draft: RowDraft) -> str:
         """Unique within the run, and the same when the run is replayed."""
+        if draft.req is not None:
+            return draft.req
         base = f"{self.trace}/{draft.subject}/{draft.kind}/{draft.attempt}"
         count = self._seen.get(base, 0)
         self._seen[base] = count + 1

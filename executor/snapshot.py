@@ -9,19 +9,13 @@ Source: DESIGN §4, §6, §10; docs/FORMAT.md §8.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import pyarrow.compute as pc
-from tieout.executor.ingest.reading import (
-    ColumnDeclaration,
-    CsvDeclaration,
-    CsvReading,
-    read_csv,
-)
-from tieout.executor.search import Document, build_index
 
 from tieout.artifacts.address import Address
 from tieout.artifacts.errors import ArtifactError
@@ -29,8 +23,15 @@ from tieout.artifacts.table import ORDINAL, TABLE_MEDIA, TableArtifact, canonica
 from tieout.artifacts.text import MAP_MEDIA, TEXT_MEDIA, TextSnapshot, snapshot_text
 from tieout.executor.catalog import Source, SourceTable
 from tieout.executor.errors import ExecutorError
+from tieout.executor.ingest.reading import (
+    ColumnDeclaration,
+    CsvDeclaration,
+    CsvReading,
+    read_csv,
+)
 from tieout.executor.receive import Received
 from tieout.executor.record import BYTES_MEDIA, JSON_MEDIA, Made
+from tieout.executor.search import Document, build_index
 from tieout.ledger.canon import Json, encode
 
 SNAPSHOT_FORMAT: Final = "tieout.snapshot/1"
@@ -103,6 +104,27 @@ def _build_table(source: Source, received: Received) -> Snapshot:
         loose=(),
         rows=table.rows,
     )
+
+
+def declared_text(source: Source) -> str:
+    """What the catalog declares of the source, as JSON text: a manifest rebuilds from itself.
+
+    A text and not an object, since column names may be in any alphabet.
+    """
+    document = source.table.model_dump(mode="json", exclude_defaults=True)
+    return json.dumps(document, sort_keys=True, separators=(",", ":"))
+
+
+def source_of(manifest: bytes) -> tuple[Source, tuple[tuple[str, Address], ...]]:
+    """The source as it was declared, and its files' names and raw addresses, of a manifest."""
+    document = json.loads(manifest)
+    table = SourceTable.model_validate_json(document["declaration"])
+    if document["kind"] == "table":
+        files = [(document["file"]["name"], document["file"]["address"])]
+    else:
+        files = [(entry["name"], entry["raw"]) for entry in document["documents"]]
+    source = Source(document["source"], table)
+    return source, tuple((name, Address.parse(address)) for name, address in files)
 
 
 def declaration(table: SourceTable) -> CsvDeclaration:
@@ -179,6 +201,7 @@ def _table_manifest(
         "format": SNAPSHOT_FORMAT,
         "kind": "table",
         "source": source.name,
+        "declaration": declared_text(source),
         "note": source.table.note,
         "file": {
             "name": received.name,
@@ -271,6 +294,7 @@ def _build_text(source: Source, received: Sequence[Received]) -> Snapshot:
         "format": SNAPSHOT_FORMAT,
         "kind": "text",
         "source": source.name,
+        "declaration": declared_text(source),
         "note": source.table.note,
         "documents": entries,
         "index": str(Address.of(index)),

@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
-from tieout.executor.engine import Engine, TableBytes
 from tieout.executor.extract import ExtractSpec, extract
 
 from tieout.artifacts.address import Address
 from tieout.artifacts.errors import ArtifactError
 from tieout.artifacts.table import Column, TableArtifact, canonical
+from tieout.executor.engine import Engine, TableBytes
 from tieout.executor.errors import ExecutorError, Exit
 from tieout.executor.grammar import ExtractStep, SearchStep, SqlStep
 from tieout.executor.limits import Limits
@@ -120,7 +121,10 @@ def _sql(bench: Bench, world: World, step: SqlStep) -> _Ran:
     wanted = {name: world.address(name) for name in validated.tables}
     result = bench.engine.run(
         validated,
-        {name: TableBytes(str(a), lambda a=a: world.store.get(a)) for name, a in wanted.items()},
+        {
+            name: TableBytes(address, partial(world.store.get, address), name in world.sources)
+            for name, address in wanted.items()
+        },
     )
     table = _canonical(result.table, tuple(step.key), ordered=validated.ordered)
     info = bench.engine.info

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
+from tieout.executor.record import Shown
 from tieout.planner.errors import Exit, PlannerError
+from tieout.planner.prompt import segments_text
 
 __all__ = [
     "JSON_MEDIA_TYPE",
@@ -29,13 +31,22 @@ JSON_MEDIA_TYPE: Final = "application/json"
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What the model is shown: one system text and one user text per request.
+    """What the model is shown: texts that came out of receipts, in order, and nothing else.
 
-    Built from recorded segments only; there is no history on the other side.
+    One system text and one user text per request; there is no history on the other side.
     """
 
-    system: str
-    user: str
+    segments: tuple[Shown, ...]
+
+    @property
+    def system(self) -> str:
+        """The instructions."""
+        return segments_text(self.segments)[0]
+
+    @property
+    def user(self) -> str:
+        """Every other segment with its role, its address and its length."""
+        return segments_text(self.segments)[1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,11 @@ import pytest
 from support import messages_server as server_side
 from support.claude_calls import KEY, PLAN, PROMPT, ask, claude, failure, only_our_key
 from support.messages_server import Answer, MessagesServer
+from support.prompts import prompt
 
 from tieout.planner.attempts import REPLY_BYTES_MAX
 from tieout.planner.errors import Exit, PlannerError
-from tieout.planner.model import ModelError, Prompt, ReplyOutcome, RequestBytes
+from tieout.planner.model import ModelError, ReplyOutcome, RequestBytes, canonical_json
 
 SCHEMA = {"type": "object", "properties": {"steps": {"type": "array"}}}
 
@@ -60,8 +61,10 @@ def test_a_request_holds_these_keys_and_no_others() -> None:
 
 
 def test_the_request_is_canonical_and_leaves_out_what_is_not_given() -> None:
-    request = claude(None).prepare(Prompt(system="", user="é"))
-    expected = '{"max_tokens":500,"messages":[{"content":"é","role":"user"}],"model":"claude-test"}'
+    asked = prompt(system="", user="é")
+    request = claude(None).prepare(asked)
+    content = json.dumps(asked.user, ensure_ascii=False)
+    expected = f'{{"max_tokens":500,"messages":[{{"content":{content},"role":"user"}}],"model":"claude-test"}}'
     assert request.payload == expected.encode()
     turned = {"properties": SCHEMA["properties"], "type": "object"}
     assert claude(None, schema=SCHEMA).prepare(PROMPT) == claude(None, schema=turned).prepare(
@@ -69,9 +72,9 @@ def test_the_request_is_canonical_and_leaves_out_what_is_not_given() -> None:
     )
 
 
-def test_a_prompt_without_a_utf8_form_is_an_error() -> None:
+def test_a_text_without_a_utf8_form_is_an_error() -> None:
     with pytest.raises(PlannerError) as caught:
-        claude(None).prepare(Prompt(system="", user="\udc80"))
+        canonical_json({"text": "\udc80"}, subject="the prompt")
     assert caught.value.code == "prompt.not_text"
 
 

@@ -149,7 +149,7 @@ from tieout.planner import model, recorded, replies, written
 from tieout.planner.attempts import REPLY_BYTES_MAX
 from tieout.planner.claude import ClaudeModel
 m = ClaudeModel("m", base_url=None, max_tokens=9, timeout_s=1.0, retries=0, schema=None)
-m.prepare(model.Prompt("s", "u"))
+m.prepare(model.Prompt(()))
 loaded = {"anthropic", "httpx2", "duckdb", "boto3"} & set(sys.modules)
 assert not loaded, loaded
 """

@@ -8,14 +8,15 @@ from dataclasses import replace
 import pytest
 from support import messages_server as server_side
 from support.messages_server import Answer, MessagesServer
+from support.prompts import prompt
 
 from tieout.planner.claude import ClaudeModel
 from tieout.planner.errors import Exit, PlannerError
-from tieout.planner.model import Prompt, Reply, RequestBytes
+from tieout.planner.model import Reply, RequestBytes
 from tieout.planner.recorded import RecordedModel, recorded_reply
 from tieout.planner.written import WrittenModel
 
-PROMPT = Prompt(system="s", user="u")
+PROMPT = prompt(system="s", user="u")
 
 
 def looked_up(replies: Mapping[bytes, Reply], prepare_with: WrittenModel | ClaudeModel):
@@ -37,7 +38,7 @@ def test_requests_are_rebuilt_by_the_model_of_the_past_run() -> None:
 
 def test_the_recorded_reply_comes_back_for_its_request_only() -> None:
     past = WrittenModel(b'{"turns": [{"a": 1}, {"b": 2}]}', place="p")
-    requests = [past.prepare(Prompt("s", user)) for user in ("one", "two")]
+    requests = [past.prepare(prompt("s", user)) for user in ("one", "two")]
     replies = {request.payload: past.ask(request) for request in requests}
     model = looked_up(replies, past)
     for request in reversed(requests):

@@ -7,12 +7,13 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.prompts import prompt
 
 from tieout.planner.errors import PlannerError
-from tieout.planner.model import Prompt, ReplyOutcome
+from tieout.planner.model import ReplyOutcome
 from tieout.planner.written import TURNS_MAX, WrittenModel, written_reply
 
-PROMPT = Prompt(system="s", user="ü")
+PROMPT = prompt(system="s", user="ü")
 TWO_TURNS = (
     b'{ "turns" : [\n {"steps": [ {"a": 0.10} ]} ,\t{"answer": {"prose": "\\u00fc [}"}}\n] }\n'
 )
@@ -41,7 +42,9 @@ def test_more_asks_than_turns_are_an_outcome_that_stays() -> None:
 
 def test_the_prompt_is_prepared_as_canonical_json() -> None:
     request = WrittenModel(TWO_TURNS, place="p.json").prepare(PROMPT)
-    assert request.payload == '{"system":"s","user":"ü"}'.encode()
+    assert json.loads(request.payload) == {"system": "s", "user": PROMPT.user}
+    assert request.payload.startswith(b'{"system":"s","user":"=== question blake3:')
+    assert PROMPT.user.endswith("\nü\n")
     assert request.media_type == "application/json"
 
 

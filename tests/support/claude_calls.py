@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 from support.messages_server import Behaviour, MessagesServer
+from support.prompts import prompt
 
 from tieout.planner.claude import ClaudeModel
-from tieout.planner.model import ModelError, Prompt, Reply
+from tieout.planner.model import ModelError, Reply
 
 KEY = "sk-ant-test-0123456789"
-PROMPT = Prompt(system="Answer in JSON.", user="Find the cent: £1.00 → ?")
+PROMPT = prompt(system="Answer in JSON.", user="Find the cent: £1.00 → ?")
 PLAN = '{"answer": {"prose": "done"}}'
 
 

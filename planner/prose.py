@@ -1,0 +1,95 @@
+"""The numbers of a finished prose: where each came from, and one label for each.
+
+A number inside a filled placeholder is that figure's; any other was typed by the model. A
+number that typed characters grow out of a filled one ("{x}000", "-{x}") is neither: altered.
+Source: DESIGN §7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Final
+
+from tieout.artifacts.values import cell_reference, decimal_scale, is_numeric
+from tieout.executor.numbers import NumberToken, find_numbers
+from tieout.executor.world import World
+from tieout.ledger.citation import Figure, Flag, Label, NumberInProse, Reason
+from tieout.planner.labels import QuestionNumbers, overlapping
+
+CANDIDATES_MAX: Final = 5
+ROWS_SCANNED_MAX: Final = 100_000
+
+
+def audit_prose(
+    prose: str,
+    filled: Sequence[tuple[int, int, str]],
+    figures: Mapping[str, Figure],
+    world: World,
+    question: QuestionNumbers,
+) -> tuple[NumberInProse, ...]:
+    """One entry for each number-like token of the prose. filled: (start, end, placeholder)."""
+    return tuple(_audit(token, filled, figures, world, question) for token in find_numbers(prose))
+
+
+def _audit(
+    token: NumberToken,
+    filled: Sequence[tuple[int, int, str]],
+    figures: Mapping[str, Figure],
+    world: World,
+    question: QuestionNumbers,
+) -> NumberInProse:
+    touched = overlapping(token, filled)
+    if len(touched) == 1 and touched[0][0] <= token.start and token.end <= touched[0][1]:
+        return _filled_number(token, touched[0][2], figures)
+    if touched:
+        return _typed(token, Label.UNSOURCED, Reason.ALTERED, ())
+    if question.holds(token):
+        return _typed(token, Label.QUESTION, None, ())
+    candidates = () if token.value is None else _candidates(world, token.value)
+    reason = Reason.AMBIGUOUS if len(candidates) > 1 else Reason.UNCITED
+    return _typed(token, Label.UNSOURCED, reason, candidates)
+
+
+def _filled_number(token: NumberToken, name: str, figures: Mapping[str, Figure]) -> NumberInProse:
+    figure = figures.get(name)
+    if figure is None:  # inside a quote, which code resolved to its place in the document
+        return NumberInProse(
+            token.start, token.end, token.text, Label.SOURCED, None, (), figure=name
+        )
+    return NumberInProse(
+        start=token.start,
+        end=token.end,
+        text=token.text,
+        label=figure.label,
+        reason=figure.reason,
+        flags=tuple(flag for flag in figure.flags if flag is not Flag.NO_VALUE),
+        figure=name,
+    )
+
+
+def _typed(
+    token: NumberToken, label: Label, reason: Reason | None, candidates: tuple[str, ...]
+) -> NumberInProse:
+    return NumberInProse(token.start, token.end, token.text, label, reason, candidates=candidates)
+
+
+def _candidates(world: World, value: Decimal) -> tuple[str, ...]:
+    """Cells of the question's results that hold this value: for a reader, not for the label."""
+    found: list[str] = []
+    for step in world.steps.values():
+        if not step.ok or step.rows > ROWS_SCANNED_MAX:
+            continue
+        address = step.receipt.parts["output"]
+        reader = world.reader(address)
+        for column in reader.columns:
+            scale = decimal_scale(column.type)
+            if not is_numeric(column.type) or (scale is None and value != int(value)):
+                continue
+            for position, cell in enumerate(reader.arrow.column(column.name).to_pylist()):
+                if cell is None or cell != value:
+                    continue
+                found.append(cell_reference(str(address), reader.row_key(position), column.name))
+                if len(found) >= CANDIDATES_MAX:
+                    return tuple(found)
+    return tuple(found)
