@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -27,6 +26,9 @@ from tieout.executor.ingest.number_columns import declared_numbers, infer_number
 
 # Wide enough for the sum of any number of rows of any type.
 SUM_DIGITS = 70
+
+# 0001-01-01 in seconds from 1970.
+YEAR_ONE = -62_135_596_800
 
 _BOOLEANS = frozenset({"true", "false", "TRUE", "FALSE"})
 _COMPACT_SHAPE = "00000000"
@@ -106,7 +108,7 @@ def convert_column(
     values, misfits = _converted(cells, plan)
     if misfits:
         first = misfits[0].row
-        kind = "number" if plan.type in ("BIGINT",) or "DECIMAL" in plan.type else "date"
+        kind = "number" if _is_numeric(plan.type) else "date"
         kept = Plan("VARCHAR", {}, f"{cells.shown(first)} is no {kind}, though it looks like one")
         return Conversion(kept, present, ())
     return Conversion(plan, values, ())
@@ -118,7 +120,7 @@ def describe_column(
     """What is said of a column beside its values, which may be fewer than were converted."""
     plan = conversion.plan
     total = earliest = latest = None
-    if plan.type == "BIGINT" or plan.type.startswith("DECIMAL"):
+    if _is_numeric(plan.type):
         total = control_total(values)
     elif plan.type in ("DATE", "TIMESTAMP", "TIMESTAMPTZ"):
         earliest, latest = _span(values, plan.type)
@@ -168,6 +170,10 @@ def kind_of(text: str) -> str:
     return "moment" if read_moment_form(text) is not None else "text"
 
 
+def _is_numeric(type_text: str) -> bool:
+    return type_text == "BIGINT" or type_text.startswith("DECIMAL")
+
+
 def _declared_type(declared: ColumnDeclaration) -> str | None:
     if declared.type is not None:
         return canonical_type(declared.type)
@@ -182,7 +188,7 @@ def _declared_plan(cells: Cells, declared: ColumnDeclaration, type_text: str) ->
     if type_text == "BOOLEAN":
         return Plan(type_text, {}, "declared", plain=_boolean)
     rows = dict(cells.shapes())
-    if type_text == "BIGINT" or type_text.startswith("DECIMAL"):
+    if _is_numeric(type_text):
         return declared_numbers(cells, rows, declared, type_text)
     return declared_moments(cells, rows, declared, type_text)
 
@@ -233,7 +239,9 @@ def _boolean(text: str) -> str | None:
 
 def _converted(cells: Cells, plan: Plan) -> tuple[Typed, tuple[Misfit, ...]]:
     target = arrow_type(plan.type)
-    chunks, misfits, base = [], [], 0
+    chunks: list[Typed] = []
+    misfits: list[Misfit] = []
+    base = 0
     for chunk in cells.texts.chunks:
         values = _cast(chunk, target) if plan.direct else None
         if values is None:
@@ -246,9 +254,15 @@ def _converted(cells: Cells, plan: Plan) -> tuple[Typed, tuple[Misfit, ...]]:
 
 def _cast(chunk: Texts, target: ArrowType) -> Typed | None:
     try:
-        return chunk.cast(target)
+        values = chunk.cast(target)
     except pa.ArrowInvalid:
         return None  # a value such as 2026-02-30; the slower way finds it
+    if pa.types.is_date32(target) or pa.types.is_timestamp(target):
+        # The year 0, which Arrow reads and no calendar of Python or the engine's has alike.
+        lowest = pc.min(values.cast(pa.timestamp("s"), safe=False).cast(pa.int64())).as_py()
+        if lowest is not None and lowest < YEAR_ONE:
+            return None
+    return values
 
 
 def _spelled(chunk: Texts, plan: Plan, target: ArrowType) -> tuple[Typed, list[int]]:
@@ -275,11 +289,3 @@ def _span(values: Typed, type_text: str) -> tuple[str | None, str | None]:
     low, high = (moment.isoformat() for moment in backed.to_pylist())
     zone = "Z" if type_text == "TIMESTAMPTZ" else ""
     return low + zone, high + zone
-
-
-TOTAL_WORDS = re.compile(
-    r"\W*(?:(?:sub|grand|zwischen|gesamt|end)?[- ]?(?:totals?|totaal|totale|summe|saldo)|sum|gesamt"
-    r"|insgesamt|somme|suma|printed|end of report|(?:opening|closing) balance"
-    r"|(?:carried|brought) forward|record count)\b",
-    re.IGNORECASE,
-)

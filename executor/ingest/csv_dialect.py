@@ -29,7 +29,7 @@ DELIMITER_NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 QUOTE = b'"'
 NO_HEADER = -1
 
-_SEPARATOR_LINE = re.compile(rb"(?i:sep)=([!-~\t])")
+_SEPARATOR_LINE = re.compile(rb"(?i:sep)=([,;|\t])")
 _DIGITS = str.maketrans("123456789", "000000000")
 
 
@@ -179,10 +179,9 @@ def _examined(
         counted = counted[1:] if counted[0] == 0 else counted
     reasons = {"quote": _quote_reason(dialect, work, declared=declaration.quote is not None)}
     if declaration.header_line == 0:
-        width = max((widths[index] for index in counted), default=1)
         header, doubt, reasons["header"] = NO_HEADER, "", "declared: there is none"
-        if counted:
-            width = Counter(widths[index] for index in counted).most_common(1)[0][0]
+        usual = Counter(widths[index] for index in counted if widths[index] > 0).most_common(1)
+        width = usual[0][0] if usual else 1
     elif declaration.header_line is not None:
         header = _declared_header(records, declaration.header_line, name=name)
         width, doubt, reasons["header"] = widths[header], "", "declared"
@@ -219,9 +218,9 @@ def _set_aside(
         kind = ""
         if not text.strip(edge) and _is_blank(text, dialect):
             kind = "blank"
-        elif footer.lines and line > lines - footer.lines:
-            kind = "footer"
-        elif footer.patterns and _is_footer(text, width, dialect, footer.patterns):
+        elif (footer.lines and line > lines - footer.lines) or (
+            footer.patterns and _is_footer(text, width, dialect, footer.patterns)
+        ):
             kind = "footer"
         aside.append(kind)
         line += count

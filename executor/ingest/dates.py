@@ -23,9 +23,20 @@ _MOMENT = re.compile(
 )
 _COMPACT = re.compile(r"(?P<Y>[0-9]{4})(?P<m>[0-9]{2})(?P<d>[0-9]{2})")
 _TWO_DIGIT_YEAR = re.compile(r"[0-9]{1,2}([-/.])[0-9]{1,2}\1[0-9]{2}")
-_MONTHS = (
-    "january february march april may june july august september october november december"
-).split()
+_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
 _CODES = {
     "Y": "(?P<Y>[0-9]{4})",
     "y": "(?P<y>[0-9]{2})",
@@ -105,13 +116,13 @@ def decide_order(values: Iterable[str], *, locate: Callable[[str], str]) -> Orde
     locate gives "line 3" of a value. A point between the parts is day first by convention.
     """
     first: dict[str, str] = {}
-    example, pointed = "", False
+    example, pointed = "", True
     for value in values:
         found = _MOMENT.fullmatch(value)
         if found is None or found["a"] is None:
             continue
         example = example or value
-        pointed = found["sep"] == "."
+        pointed = pointed and found["sep"] == "."
         if int(found["a"]) > DAYS_FIRST_MAX:
             first.setdefault("day first", value)
         elif int(found["b"]) > DAYS_FIRST_MAX:

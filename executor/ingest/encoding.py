@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 from dataclasses import dataclass
 
-from tieout.executor.errors import ExecutorError
+from tieout.executor.errors import ExecutorError, Exit
 
 UTF16 = frozenset({"utf-16-le", "utf-16-be"})
 # Each maps every byte to one character and ASCII to itself, so that a length in characters is
@@ -110,6 +110,7 @@ def _not_admitted(declared: str, *, name: str) -> ExecutorError:
         f'encoding = "{declared}" is not one that is read',
         place=name,
         remedy="Choose utf-8, utf-16-le, utf-16-be or a one-byte encoding such as cp1252.",
+        exit_code=Exit.USAGE,
     )
 
 

@@ -37,8 +37,6 @@ def infer_moments(cells: Cells, rows: Mapping[str, int], declared: ColumnDeclara
     kind = "DATE" if not form.timed else "TIMESTAMPTZ" if form.zoned else "TIMESTAMP"
     if form.year_first:
         order = Order("year first", f"every value begins with a year ({cells.shown(first)})")
-        if declared.date_order not in (None, "year first"):
-            return Plan("VARCHAR", {}, f"the declared order, {declared.date_order}, does not fit")
     elif declared.date_order is not None:
         order = Order(declared.date_order, "the order is declared")
     else:

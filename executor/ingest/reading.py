@@ -20,7 +20,6 @@ from tieout.executor.ingest.account import (
 )
 from tieout.executor.ingest.cells import Texts
 from tieout.executor.ingest.columns import (
-    TOTAL_WORDS,
     ColumnReading,
     Conversion,
     convert_column,
@@ -38,11 +37,18 @@ from tieout.executor.ingest.declaration import (
     ColumnDeclaration,
     CsvDeclaration,
     check_declaration,
-    column_table,
-    toml_key,
 )
 from tieout.executor.ingest.encoding import SourceText, decode
 from tieout.executor.ingest.header import check_declared_columns, column_names
+from tieout.executor.ingest.refusals import (
+    TEXT_SHOWN_MAX,
+    RecordView,
+    refuse_sum,
+    rejected_error,
+    rows_of_totals,
+    total_error,
+    value_error,
+)
 
 __all__ = [
     "ColumnDeclaration",
@@ -56,8 +62,6 @@ __all__ = [
 
 ROW_COLUMN = "__row"
 CHUNK_RECORDS = 65_536
-REJECTS_SHOWN_MAX = 5
-TEXT_SHOWN_MAX = 80
 
 # pyarrow ships no types.
 Table: TypeAlias = Any
@@ -122,6 +126,7 @@ class _Reader:
         self._lines = lines
         self._name = name
         self._first_lines = layout.records.first_lines()
+        self._view = RecordView(layout, self._first_lines, name)
         self._why: dict[int, str] = {}
         self._kinds = self._record_kinds()
         self._data = array("q", (i for i, kind in enumerate(self._kinds) if kind == "data"))
@@ -129,7 +134,8 @@ class _Reader:
     def reading(self) -> CsvReading:
         """The reading, or the first refusal."""
         layout, declaration = self._layout, self._declaration
-        self._refuse_rejected()
+        if self._why and declaration.rejected == "refuse":
+            raise rejected_error(self._view, self._why)
         names, headers = self._names()
         check_declared_columns(names, declaration.columns, name=self._name)
         columns, readings = self._columns(names, headers)
@@ -216,12 +222,34 @@ class _Reader:
                 conversion = done[place]
                 values = conversion.values if keep is None else conversion.values.filter(keep)
             else:
-                self._suspect_totals(texts, place, name)
+                if name not in declared or not declared[name].type:
+                    self._suspect_totals(texts, place, name)
                 conversion = self._converted(texts[place], name)
                 values = conversion.values
             columns.append(values)
             readings.append(describe_column(conversion, values, name=name, header=header))
+        if not (names[0] in declared and declared[names[0]].type):
+            refuse_sum(self._view, self._data, readings, columns)
         return columns, tuple(readings)
+
+    def _suspect_totals(self, texts: Sequence[Texts], place: int, name: str) -> None:
+        """Ask about total lines that would turn a column of dates or numbers into text."""
+        rows = rows_of_totals(texts, place)
+        present = len(texts[place]) - texts[place].null_count
+        if not rows or len(rows) == present:
+            return
+        gone = set(rows)
+        kept = [row for row in range(len(self._data)) if row not in gone]
+        conversion = convert_column(
+            texts[place].take(pa.array(kept, pa.int64())),
+            self._declaration.columns.get(name, ColumnDeclaration()),
+            source=self._name,
+            name=name,
+            locate=lambda row: self._located(kept[row]),
+        )
+        if conversion.plan.type != "VARCHAR":
+            why = f"every other value of column {name} is {conversion.plan.type}"
+            raise total_error(self._view, [self._data[row] for row in rows], why)
 
     def _converted(self, texts: Texts, name: str) -> Conversion:
         declared = self._declaration.columns.get(name, ColumnDeclaration())
@@ -256,133 +284,21 @@ class _Reader:
             return None
         if self._declaration.rejected == "refuse":
             row = min(bad)
-            raise self._value_error(row, *bad[row])
+            name, type_text, text = bad[row]
+            raise value_error(self._view, self._data[row], name, type_text, text)
         for row, (name, type_text, text) in bad.items():
             index = self._data[row]
             self._kinds[index] = "rejected"
-            self._why[index] = f"column {name}: {text} does not fit {type_text}"
+            self._why[index] = f"column {name}: {text[:TEXT_SHOWN_MAX]} does not fit {type_text}"
         keep = pa.array([row not in bad for row in range(len(self._data))], pa.bool_())
         self._data = array("q", (i for row, i in enumerate(self._data) if row not in bad))
         return keep
 
-    def _value_error(self, row: int, name: str, type_text: str, text: str) -> ExecutorError:
-        record = self._record_text(self._data[row])
-        if TOTAL_WORDS.match(record.lstrip('"')):
-            remedy = self._footer_remedy(record)
-        else:
-            remedy = (
-                f"Correct {column_table(self._name, name)}, or set such records apart, counted"
-                f' and listed: [source.{toml_key(self._name)}] rejected = "keep".'
-            )
-        return ExecutorError(
-            "csv.value",
-            f"column {name} is declared {type_text}, which {text[:TEXT_SHOWN_MAX]} does not fit",
-            place=f"{self._name}, column {name}, {self._located(row)}",
-            remedy=remedy,
-        )
-
-    def _refuse_rejected(self) -> None:
-        if not self._why or self._declaration.rejected == "keep":
-            return
-        table = f"[source.{toml_key(self._name)}]"
-        first = list(self._why)[:REJECTS_SHOWN_MAX]
-        listed = "; ".join(
-            f"line {self._first_lines[index]}: {self._why[index]}:"
-            f" {self._record_text(index)[:TEXT_SHOWN_MAX]}"
-            for index in first
-        )
-        more = len(self._why) - len(first)
-        totals = [
-            t for i in self._why if TOTAL_WORDS.match((t := self._record_text(i)).lstrip('"'))
-        ]
-        ways = [self._footer_remedy(totals[-1])] if totals else []
-        if any(self._layout.widths[index] > self._layout.width for index in self._why):
-            ways.append(f'Take the extra fields as columns: {table} wide_rows = "extend".')
-        if not totals:
-            ways.append(f'If they are no data, name them: {table} footer = ["^…"].')
-        ways.append(f'Or set them apart, counted and listed: {table} rejected = "keep".')
-        raise ExecutorError(
-            "csv.rejected",
-            f"{len(self._why)} records are not of the width of the header ({listed}"
-            f"{f'; and {more} more' if more else ''})",
-            place=f"{self._name}, line {self._first_lines[first[0]]}",
-            remedy=" ".join(ways),
-        )
-
-    def _suspect_totals(self, texts: Sequence[Texts], place: int, name: str) -> None:
-        """Ask about total lines, which would make a column of dates or numbers one of texts."""
-        if name in self._declaration.columns and self._declaration.columns[name].type:
-            return
-        rows = _rows_of_totals(texts, place)
-        if not rows or len(rows) == texts[place].length() - texts[place].null_count:
-            return
-        gone = set(rows)
-        kept = [row for row in range(len(self._data)) if row not in gone]
-        rest = texts[place].take(pa.array(kept, pa.int64()))
-        declared = self._declaration.columns.get(name, ColumnDeclaration())
-        conversion = convert_column(
-            rest,
-            declared,
-            source=self._name,
-            name=name,
-            locate=lambda row: self._located(kept[row]),
-        )
-        if conversion.plan.type != "VARCHAR":
-            raise self._total_line(rows[-1], f"every other value of column {name} is not text")
-
-    def _suspect_sums(self, readings: Sequence[ColumnReading], columns: Sequence[Table]) -> None:
-        """Ask about a last record that is named a total and is the sum of those above it."""
-        last = len(self._data) - 1
-        if last < 2 or not TOTAL_WORDS.match(self._record_text(self._data[last]).lstrip('"')):
-            return
-        declared = self._declaration.columns
-        if readings[0].name in declared and declared[readings[0].name].type:
-            return
-        for reading, values in zip(readings, columns, strict=True):
-            if reading.control_total is None:
-                continue
-            value = values[last].as_py()
-            if value and reading.control_total == format(
-                value + value, "f" if "." in str(value) else ""
-            ):
-                raise self._total_line(last, f"it is the sum of column {reading.name} above it")
-
-    def _total_line(self, row: int, why: str) -> ExecutorError:
-        record = self._record_text(self._data[row])
-        return ExecutorError(
-            "csv.total_line",
-            f"a record looks like a total and would be counted as data: {record[:TEXT_SHOWN_MAX]}"
-            f" ({why})",
-            place=f"{self._name}, {self._located(row)}",
-            remedy=f"{self._footer_remedy(record)} If it is data, declare the type of the column"
-            " in which its name stands.",
-        )
-
-    def _footer_remedy(self, record: str) -> str:
-        found = TOTAL_WORDS.match(record.lstrip('"'))
-        word = found[0].strip() if found else record[:10]
-        return (
-            f'If it is a total line, declare [source.{toml_key(self._name)}] footer = ["^{word}"].'
-        )
-
-    def _record_text(self, index: int) -> str:
-        return self._layout.records.texts[index].decode("utf-8")
-
     def _rejects(self) -> tuple[Reject, ...]:
         return tuple(
-            Reject(self._first_lines[index], self._why[index], self._record_text(index))
+            Reject(self._first_lines[index], self._why[index], self._view.text(index))
             for index in sorted(self._why)
         )
-
-
-def _rows_of_totals(texts: Sequence[Texts], place: int) -> list[int]:
-    """Rows whose first field that is not empty stands in this column and names a total."""
-    hits = pc.match_substring_regex(texts[place], f"^{TOTAL_WORDS.pattern}", ignore_case=True)
-    if not pc.any(hits).as_py():
-        return []
-    for before in texts[:place]:
-        hits = pc.and_(hits, pc.is_null(before))
-    return [int(row) for row in pc.indices_nonzero(hits).to_pylist()]
 
 
 def _string_array(fields: Sequence[bytes]) -> Texts:
