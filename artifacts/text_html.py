@@ -305,7 +305,7 @@ class _Reader:
         if name in {"body", "html"}:
             return  # what follows still belongs to the page
         if self._counts[name]:
-            barriers = _END_BARRIERS if name not in _BARRIERS | _ROW_PARTS else frozenset[str]()
+            barriers = _end_barriers(name)
             for at in range(len(self._stack) - 1, -1, -1):
                 if self._stack[at].name == name:
                     while len(self._stack) > at:
@@ -333,6 +333,13 @@ class _Reader:
             _preformatted(stream, text, at)
         else:
             _collapsed(stream, text, at)
+
+
+def _end_barriers(name: str) -> frozenset[str]:
+    """What an end tag cannot reach past; one of an inline element ends no block (WHATWG)."""
+    if name in _BARRIERS or name in _ROW_PARTS:
+        return frozenset()
+    return _END_BARRIERS if name in _BLOCKS else _END_BARRIERS | _BLOCKS
 
 
 def _collapsed(stream: Stream, text: str, base: int) -> None:

@@ -29,7 +29,11 @@ _PLAIN: Final = {
     "\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl",
     "\ufb05": "st", "\ufb06": "st",
 }  # fmt: skip
-_FULL_WIDTH: Final = {chr(point): chr(point - 0xFEE0) for point in range(0xFF01, 0xFF5F)}
+# Full-width letters and harmless punctuation; digits, signs, separators and currency stay.
+_FULL_WIDTH: Final = {
+    chr(ord(char) + 0xFEE0): char
+    for char in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!?:;"
+}
 # Scripts written without spaces: a word begins anywhere, so the boundary rule is off.
 _UNSPACED: Final = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
