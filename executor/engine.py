@@ -5,6 +5,7 @@ All of DuckDB lives in children of a fork server (`worker.py`), so that any of t
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import threading
@@ -34,6 +35,10 @@ CPU_FEATURES = ("avx2", "avx512f", "fma")
 
 FAILURES = {
     "sql.conversion": ("a value cannot be converted", "Use TRY_CAST, or leave such rows out."),
+    "sql.division_by_zero": (
+        "a number is divided by zero",
+        "Divide by nullif(x, 0), which gives NULL, or leave such rows out.",
+    ),
     "sql.overflow": ("a number is too large for its type", "Cast to a wider DECIMAL first."),
     "sql.several_rows": (
         "a subquery in the place of one value gave several rows",
@@ -145,10 +150,8 @@ class Engine:
         return validate(sql, tables, examine=self._examine)
 
     def _examine(self, sql: str, tables: Mapping[str, GrantedTable]) -> Finding:
-        if len(sql) > self.limits.sql_chars_max or not sql.isprintable():
-            sql = _sendable(sql, self.limits.sql_chars_max)
         request: wire.Document = {
-            "sql": sql,
+            "sql": sql[: self.limits.sql_chars_max + 1],  # an overlong text is refused all the same
             "tables": wire.tables_to_json(dict(tables)),
             "chars_max": self.limits.sql_chars_max,
         }
@@ -219,7 +222,8 @@ class Engine:
                 os.close(file)
             partial.replace(path)
         except (OSError, ExecutorError):  # a cache that cannot be written is done without
-            partial.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                partial.unlink(missing_ok=True)
             return None
         return path
 
@@ -241,11 +245,6 @@ class Engine:
         if "failed" in document:
             raise _failure(str(document["failed"]))
         return document, answer.file
-
-
-def _sendable(sql: str, chars_max: int) -> str:
-    """Cut an overlong text (it is refused by its length all the same) and keep it encodable."""
-    return sql[: chars_max + 1]
 
 
 def _memory_file(payload: bytes) -> int:

@@ -133,7 +133,7 @@ def _converse(
         if handle >= 0:
             _kill(handle, wait=True)
             os.close(handle)
-        status = _status(ended)
+        status = _status(ended, known=handle >= 0)
     if received is None:
         raise _bound_reached(status, late=late)
     document, given = received
@@ -153,10 +153,13 @@ def _kill(handle: int, *, wait: bool) -> None:
         select.select([handle], [], [], STOP_WAIT_S)
 
 
-def _status(ended: int) -> int | None:
-    """How the child ended, said by the server that reaped it; None when the server is gone."""
+def _status(ended: int, *, known: bool) -> int | None:
+    """How the child ended, said by the server that reaped it; None when the server is gone.
+
+    A child that never gave a handle is not waited for: closing the pipe makes the server kill it.
+    """
     try:
-        if not select.select([ended], [], [], STOP_WAIT_S)[0]:
+        if not select.select([ended], [], [], STOP_WAIT_S if known else 0)[0]:
             return None
         said = os.read(ended, 32)
     finally:

@@ -7,7 +7,9 @@ child ended into the pipe. Nothing here is shown to anybody: standard error is c
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import errno
 import os
 import resource
 import select
@@ -57,13 +59,21 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     running: dict[int, int] = {}
     while True:
-        ready, _, _ = select.select([control, wake], [], [])
+        watch = select.poll()
+        watch.register(control, select.POLLIN)
+        watch.register(wake, select.POLLIN)
+        for pipe in running.values():
+            watch.register(pipe, 0)  # told only when nobody reads it any more
+        ready = {number for number, _event in watch.poll()}
+        for child, pipe in running.items():
+            if pipe in ready:
+                os.kill(child, signal.SIGKILL)
         if wake in ready:
             os.read(wake, 4096)
-            _reap(running)
-        if control in ready:
-            _note, files, _flags, _address = socket.recv_fds(control, 1, 2)
-            if not _note:
+        _reap(running)
+        if control.fileno() in ready:
+            note, files, _flags, _address = socket.recv_fds(control, 1, 2)
+            if not note:
                 break
             _start(control, files, running, libc)
     for child in running:
@@ -78,10 +88,8 @@ def _reap(running: dict[int, int]) -> None:
         if done:
             pipe = running.pop(child)
             ended = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-            try:
+            with contextlib.suppress(BrokenPipeError):  # the parent no longer asks
                 os.write(pipe, str(ended).encode())
-            except BrokenPipeError:  # the parent no longer asks
-                pass
             os.close(pipe)
 
 
@@ -130,7 +138,10 @@ def _serve(peer: socket.socket) -> None:
         answer, given = {"failed": "limit.memory"}, []
     except duckdb.Error as error:
         answer, given = {"failed": _code(error)}, []
-    except (pa.ArrowInvalid, OSError):
+    except OSError as error:
+        code = "limit.bytes" if error.errno == errno.EFBIG else "engine.input"
+        answer, given = {"failed": code}, []
+    except pa.ArrowInvalid:
         answer, given = {"failed": "engine.input"}, []
     except RecursionError:
         answer, given = {"failed": "sql.too_complex"}, []
@@ -148,8 +159,8 @@ def _bound(request: wire.Document) -> None:
     }
     for which, value in bounds.items():
         hard = resource.getrlimit(which)[1]
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(which, (value, value))
+        bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(which, (bound, bound))
 
 
 def _int(document: wire.Document, key: str) -> int:
@@ -163,6 +174,8 @@ def _code(error: duckdb.Error) -> str:
     said = str(error)
     if "More than one row" in said:
         return "sql.several_rows"
+    if "ivision by zero" in said:
+        return "sql.division_by_zero"
     if "verflow" in said:
         return "sql.overflow"
     return next((code for kind, code in RUN_CODES if isinstance(error, kind)), "engine.failed")

@@ -31,10 +31,8 @@ STATEMENT_CODES = {
     ),
     **dict.fromkeys(["SET", "RESET", "PRAGMA", "USE", "CALL"], "sql.setting"),
 }
-BIND_CODES = {
-    "COLUMN_NOT_FOUND": "sql.unknown_column",
-    "MISSING_ENTRY": "sql.bind",
-}
+BIND_CODES = {"COLUMN_NOT_FOUND": "sql.unknown_column"}
+MESSAGE_CHARS_MAX = 200
 
 
 def granted_of(tables: Mapping[str, GrantedTable]) -> Granted:
@@ -183,24 +181,29 @@ def _ordered(
     return executed
 
 
+def _said(message: str) -> str:
+    """The first line of what the engine said, bounded, without its class.
+
+    It may be shown: this engine holds the granted names without a single row, so that the words
+    can come only from the model's own text, those names, and the engine's functions.
+    """
+    line = message.strip().split("\n", 1)[0]
+    line = line.split(" Error: ", 1)[-1].split("!", 1)[0]
+    return "".join(c if c.isprintable() else " " for c in line)[:MESSAGE_CHARS_MAX].rstrip(". ")
+
+
 def _document_refusal(text: Text, document: Node, code: str) -> SqlRefused:
-    """The engine's complaint with its place, its message left out: it may name hidden things."""
+    """The engine's complaint with its place."""
     place = document.get("position")
     where = int(place) if isinstance(place, str) and place.isdigit() else None
-    subtype = str(document.get("error_subtype") or "")
-    code = BIND_CODES.get(subtype, code)
+    code = BIND_CODES.get(str(document.get("error_subtype") or ""), code)
     name = str(document.get("name") or "")
-    shown = name if name and text.find(name) is not None else ""
-    message = {
-        "sql.parse": "the query cannot be parsed",
-        "sql.unknown_column": f"the column {shown} is not in the tables of this query",
-        "sql.bind": f"the names or types do not fit {shown}".rstrip(),
-    }[code]
-    return text.refuse(code, message, location=where, word=shown)
+    message = _said(str(document.get("error_message") or "")) or "the query cannot be bound"
+    return text.refuse(code, message, location=where, word=name)
 
 
 def _engine_refusal(text: Text, code: str, said: str) -> SqlRefused:
-    """A refusal for an exception of the engine: class by code, text kept back, place if it has one."""
+    """A refusal for an exception of the engine, with its place if it has one."""
     offset = None
     if "LINE " in said:
         head, _, rest = said.partition("LINE ")
@@ -210,5 +213,4 @@ def _engine_refusal(text: Text, code: str, said: str) -> SqlRefused:
         starts = text.sql.split("\n")
         if number.isdigit() and caret >= 0 and int(number) <= len(starts) and "..." not in lines[0]:
             offset = sum(len(s) + 1 for s in starts[: int(number) - 1]) + caret
-    message = "the query cannot be parsed" if code == "sql.parse" else "names or types do not fit"
-    return text.refuse(code, message, offset=offset)
+    return text.refuse(code, _said(said) or "the query cannot be bound", offset=offset)

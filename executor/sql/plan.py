@@ -31,7 +31,7 @@ EXPRESSIONS = frozenset(
     }
 )
 SCANS = frozenset({"seq_scan", "range", "generate_series", "unnest"})
-WRITTEN_OUT = frozenset({"__cast", "error"})
+WRITTEN_OUT = frozenset({"__cast", "__between", "error", "unnest"})
 """Functions that the binder itself puts in: casts, and the guard of a scalar subquery."""
 
 FLOATS = frozenset({"FLOAT", "DOUBLE"})

@@ -1,0 +1,50 @@
+"""Attacks on the gate: our own by code, and the shared corpus by its expected verdict."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tieout.executor.errors import ExecutorError
+from tieout.executor.sql.refusal import WAYS_OUT
+from tieout.executor.sql.validate import SqlRefused
+
+OWN = [json.loads(x) for x in Path(__file__).with_name("attacks.jsonl").read_text().splitlines()]
+SHARED = os.environ.get("TIEOUT_SHARED")
+CONTROL_EXCEPTIONS = {"CON07"}
+"""CON07 gives two result columns the name id, which this gate refuses on purpose."""
+
+
+@pytest.mark.parametrize("attack", OWN, ids=[a["id"] for a in OWN])
+def test_own_attack_is_refused_with_its_code(attack, validate):
+    with pytest.raises(SqlRefused) as caught:
+        validate(attack["sql"])
+    assert attack["code"] == caught.value.code
+    assert caught.value.remedy
+    assert caught.value.code in WAYS_OUT
+
+
+@pytest.mark.slow
+def test_shared_corpus(engine, granted, tmp_path):
+    if not SHARED:
+        pytest.skip("TIEOUT_SHARED is not set: the shared attacks are not here")
+    tables = {"bank": granted["bank"], "ledger": granted["ledger"]}
+    wrong = []
+    for line in Path(SHARED, "sql", "attacks.jsonl").read_text().splitlines():
+        attack = json.loads(line)
+        try:
+            engine.validate(attack["sql"].replace("{DIR}", str(tmp_path)), tables)
+            verdict = "allow"
+        except SqlRefused as refused:
+            verdict = refused.code
+        except ExecutorError as error:
+            verdict = error.code
+        expected = attack["expected"]
+        if (expected == "reject" and verdict == "allow") or (
+            expected == "allow" and verdict != "allow" and attack["id"] not in CONTROL_EXCEPTIONS
+        ):
+            wrong.append((attack["id"], expected, verdict))
+    assert wrong == []
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,141 @@
+"""Literals: none that may flow into a value is missed, whatever way it is hidden."""
+
+from __future__ import annotations
+
+import pytest
+
+BIG = "123456"
+HIDDEN = [
+    "SELECT 123456 AS total",
+    "SELECT 123456 AS total FROM bank",
+    "SELECT sum(1) AS n FROM range(123456)",
+    "SELECT count(*) AS n FROM range(123456)",
+    "SELECT count(*) AS n FROM generate_series(1, 123456) t(i)",
+    "SELECT i FROM range(200000) t(i) WHERE i = 123456",
+    "SELECT length(repeat('x', 123456)) AS n",
+    "SELECT length(repeat('x', 123456)) AS n FROM bank",
+    "SELECT CASE WHEN true THEN 123456 END AS n FROM bank",
+    "SELECT CASE WHEN amt > 0 THEN id ELSE 123456 END AS n FROM bank",
+    "SELECT CASE WHEN amt > 0 AND 123456 > 1 THEN id END AS n FROM bank",
+    "SELECT if(amt > 0, 123456, 0) AS n FROM bank",
+    "SELECT (SELECT 123456) AS n FROM bank",
+    "SELECT * FROM (VALUES (123456)) v(n)",
+    "VALUES (123456)",
+    "WITH c AS (SELECT 123456 AS k) SELECT k AS n FROM c",
+    "WITH c AS (SELECT 123456 AS k) SELECT sum(amt * k) AS n FROM bank, c",
+    "WITH c(k) AS (SELECT 123456), d AS (SELECT k + 1 AS m FROM c) SELECT m AS n FROM d",
+    "SELECT count(*) AS n FROM (SELECT * FROM bank ORDER BY id LIMIT 123456) t",
+    "SELECT count(*) AS n FROM (SELECT * FROM bank ORDER BY id OFFSET 123456) t",
+    "WITH t AS (SELECT * FROM bank ORDER BY id LIMIT 123456) SELECT sum(amt) AS n FROM t",
+    "SELECT '123456'::INT AS n",
+    "SELECT CAST('123456' AS INTEGER) + id * 0 AS n FROM bank",
+    "SELECT bank.amt * 0 + 123456 AS n FROM bank",
+    "SELECT coalesce(amt, 123456) AS n FROM bank",
+    "SELECT ifnull(NULL, 123456) AS n FROM bank",
+    "SELECT unnest([1, 123456]) AS n",
+    "SELECT unnest([1, 123456]) AS n FROM bank",
+    "SELECT amt AS n FROM bank UNION ALL SELECT 123456",
+    "SELECT 123456 AS n UNION SELECT id FROM bank",
+    "SELECT sum(amt) AS n FROM bank JOIN (VALUES (123456)) v(id) USING (id)",
+    "SELECT max(v.k) AS n FROM bank JOIN (VALUES (1, 123456)) v(id, k) ON v.id = bank.id",
+    "SELECT (SELECT max(l.amt) + 123456 FROM ledger l WHERE l.id = b.id) AS n FROM bank b",
+    "SELECT lag(id, 123456) OVER (ORDER BY id) AS n FROM bank",
+    "SELECT lag(id, 1, 123456) OVER (ORDER BY id) AS n FROM bank",
+    "SELECT sum(id) OVER (ORDER BY id ROWS BETWEEN 123456 PRECEDING AND CURRENT ROW) AS n FROM bank",
+    "WITH RECURSIVE t(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM t WHERE i < 123456) "
+    "SELECT max(i) AS n FROM t",
+    "SELECT list_sum([123456]) AS n FROM bank",
+    "SELECT len(list_filter([1, 123456], lambda q: q > 1)) AS n FROM bank",
+    "SELECT list_transform([id], lambda q: q + 123456)[1] AS n FROM bank",
+    "SELECT {'a': 123456}.a AS n FROM bank",
+    "SELECT greatest(id, 123456) AS n FROM bank",
+    "SELECT nullif(123456, id) AS n FROM bank",
+    "SELECT (id < 123456)::INT AS n FROM bank",
+    "SELECT round(123456, 0) AS n FROM bank",
+    "SELECT max(t.a) AS n FROM (SELECT 123456 AS a, id FROM bank) t",
+    "SELECT n FROM (SELECT id AS n FROM bank INTERSECT SELECT 123456) t",
+    "SELECT x + 0 AS n FROM (SELECT 123456 AS x FROM bank) t",
+    "SELECT 123456 AS a, a + 1 AS n FROM bank",
+    "SELECT * REPLACE (123456 AS id) FROM bank",
+    "SELECT count(*) FILTER (WHERE 123456 > 1) AS n FROM bank",
+    "SELECT sum(x) AS n FROM (SELECT unnest(range(123456)) AS x FROM bank) t",
+    "PIVOT (SELECT id, 123456 AS v, memo FROM bank) ON memo IN ('a') USING sum(v) GROUP BY id",
+    "SELECT b.id, l.n FROM bank b, LATERAL (SELECT b.id + 123456 AS n) l",
+    "SELECT string_agg('123456', '' ORDER BY id) AS n FROM bank",
+    "SELECT strftime(dt, '123456') AS n FROM bank",
+    "SELECT sum(k) AS n FROM ledger CROSS JOIN (SELECT 123456 AS k UNION ALL SELECT NULL) t",
+    "SELECT (SELECT l.k FROM (SELECT 123456 AS k) l) AS n FROM bank",
+    "SELECT EXISTS (SELECT 1 FROM bank ORDER BY id LIMIT 123456)::INT AS n FROM bank",
+    "SELECT a.n FROM (SELECT id AS n FROM bank UNION BY NAME SELECT 123456 AS n) a",
+    "FROM (SELECT 123456 AS n) t",
+    "TABLE bank UNION ALL SELECT 123456, 1, 'a', DATE '2026-01-01', 2",
+]
+
+
+@pytest.mark.parametrize("sql", HIDDEN)
+def test_a_hidden_literal_is_named(sql, validate):
+    origins = validate(sql).origins
+    assert any(BIG in o.literals for o in origins), origins
+    assert BIG in [o for o in origins if BIG in o.literals][-1].literals
+
+
+CLEAN = [
+    "SELECT sum(amt) AS n FROM bank WHERE id > 123456",
+    "SELECT memo, sum(amt) AS n FROM bank GROUP BY memo HAVING count(*) > 123456",
+    "SELECT sum(CASE WHEN amt > 123456 THEN amt END) AS n FROM bank",
+    "SELECT sum(amt) FILTER (WHERE amt > 123456) AS n FROM bank",
+    "SELECT round(amt, 1) AS n FROM bank WHERE memo IN ('123456')",
+    "SELECT id FROM bank ORDER BY amt * 123456, id LIMIT 123456",
+    "SELECT b.id FROM bank b JOIN ledger l ON b.id = l.id AND l.amt > 123456",
+    "SELECT decimal_division(amt, amt, 4) AS n FROM bank",
+    "SELECT amt::DECIMAL(38,9) AS n FROM bank",
+    "SELECT date_trunc('month', dt) AS n FROM bank",
+    "SELECT id FROM bank QUALIFY row_number() OVER (ORDER BY id) = 123456",
+    "SELECT nullif(amt, 123456) AS n FROM bank",
+    "SELECT id FROM bank WHERE id IN (SELECT id FROM ledger WHERE amt = 123456)",
+]
+
+
+@pytest.mark.parametrize("sql", CLEAN)
+def test_choosing_rows_and_stating_precision_is_not_a_value(sql, validate):
+    found = validate(sql)
+    assert [o.literals for o in found.origins] == [()] * len(found.columns)
+
+
+def test_literals_of_earlier_steps_come_along(validate):
+    (origin,) = validate("SELECT sum(total) AS n FROM step1").origins
+    assert origin.literals == ("777",)
+    assert origin.sources == (("step1", "total"),)
+    (origin,) = validate("SELECT s.total AS n FROM (SELECT * FROM step1) s").origins
+    assert (origin.literals, origin.operation) == (("777",), "")
+
+
+def test_sources_and_operations(validate):
+    found = validate(
+        "WITH t AS (SELECT id, sum(amt) AS total FROM bank GROUP BY id) "
+        "SELECT t.id, t.total, t.total - l.amt AS diff, l.memo || 'x' AS m, count(*) AS c "
+        "FROM t JOIN ledger l ON l.id = t.id GROUP BY ALL"
+    )
+    shown = {o.name: (o.operation, o.sources) for o in found.origins}
+    assert shown == {
+        "id": ("", (("bank", "id"),)),
+        "total": ("sum", (("bank", "amt"),)),
+        "diff": ("subtract", (("bank", "amt"), ("ledger", "amt"))),
+        "m": ("concat", (("ledger", "memo"),)),
+        "c": ("count", (("bank", "*"), ("ledger", "*"))),
+    }
+
+
+def test_binary_floating_point_is_flagged(validate):
+    found = validate("SELECT avg(amt) AS a, sum(amt) / count(*) AS b, id FROM bank GROUP BY id")
+    assert [o.inexact for o in found.origins] == [True, True, False]
+    exact = validate("SELECT decimal_average(amt) AS a, sum(amt) AS b FROM bank")
+    assert [o.inexact for o in exact.origins] == [False, False]
+    hidden = validate("SELECT CAST(avg(amt) AS DECIMAL(18,2)) AS a FROM bank")
+    assert [o.inexact for o in hidden.origins] == [True]
+
+
+def test_what_is_not_understood_blames_everything(validate):
+    found = validate("SELECT COLUMNS('i.*'), 7 AS seven FROM bank WHERE id > 9")
+    assert all({"7", "9"} <= set(o.literals) for o in found.origins)
+    assert all(("bank", "amt") in o.sources for o in found.origins)
