@@ -111,7 +111,7 @@ class _Audit:
         """Check the next row of the file."""
         idx, entry, previous, stored = raw
         index = idx if isinstance(idx, int) else self._expected_index
-        if index != self._expected_index:
+        if idx != self._expected_index:
             wanted = self._expected_index
             self._broken("index.gap", f"entry {wanted} should come here", index=index)
         self._expected_index = index + 1
