@@ -40,9 +40,14 @@ ROOT = Path(__file__).parents[2]
 SIZE = 8
 
 
+@pytest.fixture(scope="module")
+def template(tmp_path_factory) -> World:
+    return World(tmp_path_factory.mktemp("world"))
+
+
 @pytest.fixture
-def world(tmp_path) -> World:
-    return World(tmp_path)
+def world(template: World, tmp_path) -> World:
+    return template.copied(tmp_path)
 
 
 def verify(world: World, **options) -> Report:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -55,12 +56,17 @@ def python(program: str, *arguments: object) -> subprocess.Popen[str]:
     )
 
 
-@pytest.fixture
-def path(tmp_path) -> Path:
-    ledger = tmp_path / "ledger.sqlite"
+@pytest.fixture(scope="module")
+def template(tmp_path_factory) -> Path:
+    ledger = tmp_path_factory.mktemp("ledger") / "ledger.sqlite"
     with create(ledger) as log:
         log.append([row(number) for number in range(3)])
     return ledger
+
+
+@pytest.fixture
+def path(template: Path, tmp_path) -> Path:
+    return Path(shutil.copy(template, tmp_path))
 
 
 def refusal(call, *arguments) -> LedgerError:

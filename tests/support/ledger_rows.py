@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import shutil
 import sqlite3
 from collections.abc import Sequence
 from hashlib import sha256
@@ -180,6 +182,16 @@ class World:
         with create(self.ledger) as log:
             log.append(self.rows)
             self.root = log.root().hex()
+
+    def copied(self, folder: Path) -> World:
+        """The same world in another folder; making one anew waits for the disk."""
+        shutil.copy(self.ledger, folder / self.ledger.name)
+        shutil.copytree(self.folder, folder / self.folder.name)
+        twin = copy.copy(self)
+        twin.ledger = folder / self.ledger.name
+        twin.folder = folder / self.folder.name
+        twin.store = LocalStore(twin.folder)
+        return twin
 
     def keep(self, payload: bytes, role: str, media: str) -> Attachment:
         stored = self.store.put(payload)
