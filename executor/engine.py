@@ -1,4 +1,4 @@
-"""The engine as the rest of the room sees it: validate a text, run what was validated, say what it is.
+"""The engine as the rest of the room sees it: validate a text, run it, name itself.
 
 All of DuckDB lives in children of a fork server (`worker.py`), so that any of them can be killed.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import pyarrow as pa
 
@@ -121,7 +121,7 @@ class Engine:
         self._lock = threading.Lock()
         self.info = _info(limits)
 
-    def __enter__(self) -> Engine:
+    def __enter__(self) -> Self:
         self._server.pid()
         return self
 

@@ -1,4 +1,4 @@
-"""The parent's side of the fork server: start it, ask it, kill the child at the bound, no zombies."""
+"""The parent's side of the fork server: start it, ask it, kill a child at its bound."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def _bound_reached(status: int | None, *, late: bool) -> ExecutorError:
             remedy="Narrow it with WHERE, aggregate earlier, or split it into steps.",
             exit_code=Exit.INCOMPLETE,
         )
-    if status == OUT_OF_MEMORY_STATUS or status == -signal.SIGABRT:
+    if status in {OUT_OF_MEMORY_STATUS, -signal.SIGABRT}:
         return out_of_memory()
     return _crashed()
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from tieout.executor.plan_text import Json, Path, PlacedJson, PlanRefused, parse_json
 
@@ -79,11 +79,40 @@ class Display(_Asked):
     rounding: Literal["half-up", "half-even"] = "half-up"
 
 
+def _from_list(value: object, name: str, held: str | None) -> object:
+    """A map that was given as a list of named items, as constrained decoding must; else as it is.
+
+    name: the item's key that becomes the key of the map. held: the one other key that becomes
+    the value, or None for the rest of the item.
+    """
+    if not isinstance(value, list):
+        return value
+    found: dict[object, object] = {}
+    for item in value:
+        if not isinstance(item, dict) or not isinstance(item.get(name), str):
+            raise ValueError(f"each item is an object with a text {name!r}")  # noqa: TRY004
+        if item[name] in found:
+            raise ValueError(f"{item[name]!r} is given twice")
+        rest = {key: part for key, part in item.items() if key != name}
+        if held is not None and set(rest) != {held}:
+            raise ValueError(f"each item has exactly {name!r} and {held!r}")
+        found[item[name]] = rest if held is None else rest[held]
+    return found
+
+
+def _named(value: object) -> object:
+    return _from_list(value, "name", None)
+
+
+def _columns(value: object) -> object:
+    return _from_list(value, "column", "value")
+
+
 class FigureDraft(_Asked):
     """Where a figure stands: a cell of a step's result. row: texts of columns; {} for one row."""
 
     step: StepId
-    row: Annotated[dict[Name, RowValue], Field(max_length=20)] = {}
+    row: Annotated[dict[Name, RowValue], Field(max_length=20), BeforeValidator(_columns)] = {}
     column: Name
     display: Display = Display()
 
@@ -102,8 +131,12 @@ class AnswerDraft(_Asked):
     """Prose with {placeholders}, and the cells and passages that fill them."""
 
     prose: Annotated[str, Field(min_length=1, max_length=PROSE_CHARS_MAX)]
-    figures: Annotated[dict[Placeholder, FigureDraft], Field(max_length=FIGURES_MAX)] = {}
-    quotes: Annotated[dict[Placeholder, QuoteDraft], Field(max_length=FIGURES_MAX)] = {}
+    figures: Annotated[
+        dict[Placeholder, FigureDraft], Field(max_length=FIGURES_MAX), BeforeValidator(_named)
+    ] = {}
+    quotes: Annotated[
+        dict[Placeholder, QuoteDraft], Field(max_length=FIGURES_MAX), BeforeValidator(_named)
+    ] = {}
 
 
 class StepsTurn(_Asked):

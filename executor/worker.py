@@ -27,6 +27,7 @@ from tieout.executor import wire
 from tieout.executor.sql import functions, session
 from tieout.executor.sql.examine import examine
 from tieout.executor.sql.refusal import SqlRefused
+from tieout.executor.sql.settings import THREADS
 
 SPARE_BYTES = 1_288_490_189
 """Address space above the engine's own memory_limit: 1.2 GB (measured; below it threads fail)."""
@@ -218,7 +219,7 @@ def _run(request: wire.Document, files: list[int]) -> tuple[wire.Document, list[
     session.attach(engine, kept)
     session.lock(engine, memory_bytes=_int(request, "memory_bytes"))
     (statement,) = engine.extract_statements(str(request["sql"]))
-    reader = engine.execute(statement).to_arrow_reader(BATCH_ROWS)
+    reader: session.Arrow = engine.execute(statement).to_arrow_reader(BATCH_ROWS)
     rows_max, written, complete = _int(request, "rows_max"), 0, True
     result = os.memfd_create("result")
     with os.fdopen(os.dup(result), "wb") as sink, pa.ipc.new_stream(sink, reader.schema) as out:
@@ -234,7 +235,7 @@ def _run(request: wire.Document, files: list[int]) -> tuple[wire.Document, list[
 
 def _keep(request: wire.Document, files: list[int]) -> tuple[wire.Document, list[int]]:
     """Write one table into an engine file at a path the parent chose."""
-    engine = duckdb.connect(str(request["path"]), config={"threads": str(session.THREADS)})
+    engine = duckdb.connect(str(request["path"]), config={"threads": str(THREADS)})
     with os.fdopen(files[0], "rb") as file:
         table = session.read_stream(pa.memory_map(_path(file.fileno())))
         session.load(engine, str(request["name"]), table)

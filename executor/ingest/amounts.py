@@ -182,6 +182,7 @@ def _admitted(
         if declared.decimal is None or r.decimal in ("", declared.decimal)
         if declared.grouping is None or r.grouping in ("", declared.grouping)
         if not r.grouping or r.grouping != declared.decimal
+        if not r.decimal or r.decimal != declared.grouping
     )
     if whole_only and any(not r.decimal for r in kept):
         return tuple(r for r in kept if not r.decimal)

@@ -96,7 +96,8 @@ def find_layout(
             if error.code != "csv.unclosed_quote":
                 raise
             unclosed = error
-    chosen = _best([fit for fit in fits if fit.layout.width > 1 and fit.used_below], name=name)
+    usable = [fit for fit in fits if fit.used_below and (fit.layout.width > 1 or fit.doubt)]
+    chosen = _best(usable, name=name)
     if chosen is not None:
         mark = chosen.layout.dialect.delimiter.decode()
         reason = _delimiter_reason(chosen, DELIMITER_NAMES[mark])
@@ -196,7 +197,7 @@ def _examined(
         fitting=fitting,
         other=len(below) - fitting,
         preamble=len(counted) - len(below),
-        used_below=len(below) == 1 or any(one > 1 for one in below[1:]),
+        used_below=len(below) < 2 or any(one > 1 for one in below[1:]),
         doubt=doubt,
     )
 

@@ -134,9 +134,9 @@ class _Reader:
     def reading(self) -> CsvReading:
         """The reading, or the first refusal."""
         layout, declaration = self._layout, self._declaration
+        names, headers = self._names()
         if self._why and declaration.rejected == "refuse":
             raise rejected_error(self._view, self._why)
-        names, headers = self._names()
         check_declared_columns(names, declaration.columns, name=self._name)
         columns, readings = self._columns(names, headers)
         records = layout.records

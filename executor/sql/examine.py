@@ -18,8 +18,9 @@ from tieout.executor.sql.order import (
 from tieout.executor.sql.plan import PlanFacts, check_plan
 from tieout.executor.sql.refusal import SqlRefused, Text
 from tieout.executor.sql.second import check_second, formatted
+from tieout.executor.sql.shape import Node, as_node, nodes
 from tieout.executor.sql.text import Token, check_text
-from tieout.executor.sql.tree import Granted, Node, Seen, as_node, check_tree, nodes
+from tieout.executor.sql.tree import Granted, Seen, check_tree
 from tieout.executor.sql.validate import Finding, GrantedTable
 
 STATEMENT_CODES = {
@@ -68,11 +69,11 @@ def examine(
     second = check_second(text, tokens, root, seen)
     facts = _bound(engine, text, granted, seen)
     columns = _columns(engine, text)
-    executed, rewrites = sql, ()
+    executed, rewrites = sql, tuple[str, ...]()
     if order_of(root) and not is_total(root, [name for name, _ in columns]):
         executed = _ordered(engine, text, tokens, root, len(columns))
         rewrites = (TOTAL_ORDER,)
-    found, literals = flows.trace(root, text, tables, columns, seen, inexact=facts.inexact)
+    found, literals = flows.trace(root, tables, columns, seen, inexact=facts.inexact)
     return Finding(
         executed=executed,
         rewrites=rewrites,
@@ -206,7 +207,7 @@ def _engine_refusal(text: Text, code: str, said: str) -> SqlRefused:
     """A refusal for an exception of the engine, with its place if it has one."""
     offset = None
     if "LINE " in said:
-        head, _, rest = said.partition("LINE ")
+        _head, _, rest = said.partition("LINE ")
         number, _, shown = rest.partition(": ")
         lines = shown.split("\n")
         caret = lines[1].find("^") - len(f"LINE {number}: ") if len(lines) > 1 else -1

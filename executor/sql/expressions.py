@@ -17,7 +17,7 @@ from tieout.executor.sql.flow import (
     joined,
 )
 from tieout.executor.sql.refusal import NO_LOCATION
-from tieout.executor.sql.tree import (
+from tieout.executor.sql.shape import (
     Json,
     Node,
     arguments,
@@ -120,7 +120,7 @@ class Expressions:
         raise NotUnderstoodError(kind)
 
     def condition(self, node: Node, scope: Scope) -> Flow:
-        """A condition that compares something with a column leaves no literal; a constant one does."""
+        """A condition on a column leaves no literal; a constant one does."""
         if word(node, "class") == "CONJUNCTION" or word(node, "type") == "OPERATOR_NOT":
             return joined([self.condition(part, scope) for part in nodes(node.get("children"))])
         if self.queries.conditions_count or next(column_refs(node), None) is None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from tieout.executor.sql.refusal import Text
+from tieout.executor.sql.shape import Json, Node, as_node, names, nodes, word
 from tieout.executor.sql.text import Token
-from tieout.executor.sql.tree import Json, Node, as_node, names, nodes, word
 
 TOTAL_ORDER = "total_order"
 _AFTER_ORDER = frozenset({"limit", "offset", "fetch", ";"})
@@ -43,7 +44,7 @@ def with_total_order(text: Text, tokens: Sequence[Token], columns_count: int) ->
     """
     flat = [t for t in tokens if t.depth == 0]
     start = None
-    for before, after in zip(flat, flat[1:], strict=False):
+    for before, after in itertools.pairwise(flat):
         words = (before.text.lower(), after.text.lower())
         if before.kind == after.kind == "word" and words == ("order", "by"):
             start = after

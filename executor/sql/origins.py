@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 
 from tieout.executor.sql.expressions import Expressions, all_literals, base_rows
 from tieout.executor.sql.flow import Flow, Literal, NotUnderstoodError, Relation, Scope, joined
-from tieout.executor.sql.refusal import Text
-from tieout.executor.sql.tree import Json, Node, Seen, as_node, children, nodes, word
+from tieout.executor.sql.shape import Json, Node, as_node, children, nodes, word
+from tieout.executor.sql.tree import Seen
 from tieout.executor.sql.validate import ColumnOrigin, GrantedTable
 
 EARLIER = -1
@@ -21,7 +21,6 @@ EARLIER = -1
 
 def trace(
     root: Node,
-    text: Text,
     tables: Mapping[str, GrantedTable],
     columns: Sequence[tuple[str, str]],
     seen: Seen,
@@ -35,23 +34,29 @@ def trace(
     """
     literals = frozenset(all_literals(root))
     try:
-        relation = _Tracer(tables, seen).relation(root, None, nested=False)
-        names = [name.lower() for name, _ in relation.columns]
-        bound = [name.lower() for name, _ in columns]
-        if len(names) != len(bound) or any(
-            n not in ("", b) for n, b in zip(names, bound, strict=True)
-        ):
-            raise NotUnderstoodError("columns")
-        flows = [flow for _, flow in relation.columns]
-        if not seen.tables:
-            flows = [flow.plus(literals) for flow in flows]
+        flows = _flows(root, tables, [name.lower() for name, _ in columns], seen)
     except (NotUnderstoodError, KeyError):
         flows = [_everything(tables, seen, literals)] * len(columns)
+    if not seen.tables:
+        flows = [flow.plus(literals) for flow in flows]
     found = tuple(
-        _origin(name, kind, flow, tables, inexact=inexact)
+        _origin(name, kind, flow, inexact=inexact)
         for (name, kind), flow in zip(columns, flows, strict=True)
     )
     return found, _texts(literals)
+
+
+def _flows(
+    root: Node, tables: Mapping[str, GrantedTable], bound: Sequence[str], seen: Seen
+) -> list[Flow]:
+    """One flow per column, if the tracer arrives at the same columns as the binder."""
+    relation = _Tracer(tables, seen).relation(root, None, nested=False)
+    names = [name.lower() for name, _ in relation.columns]
+    if len(names) != len(bound):
+        raise NotUnderstoodError("width")
+    if any(name not in ("", other) for name, other in zip(names, bound, strict=True)):
+        raise NotUnderstoodError("names")
+    return [flow for _, flow in relation.columns]
 
 
 def _texts(literals: frozenset[Literal]) -> tuple[str, ...]:
@@ -59,11 +64,8 @@ def _texts(literals: frozenset[Literal]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for _, text in sorted(literals)))
 
 
-def _origin(
-    name: str, kind: str, flow: Flow, tables: Mapping[str, GrantedTable], *, inexact: bool
-) -> ColumnOrigin:
+def _origin(name: str, kind: str, flow: Flow, *, inexact: bool) -> ColumnOrigin:
     """A plain copy is inexact by its type alone; anything else by the plan's."""
-    del tables
     floats = "DOUBLE" in kind or "FLOAT" in kind
     return ColumnOrigin(
         name=name,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tieout.executor.sql import functions
 from tieout.executor.sql.refusal import Text
-from tieout.executor.sql.tree import Json, Node, as_node, children, location, nodes, word
+from tieout.executor.sql.shape import Json, Node, as_node, children, location, nodes, word
 
 OPERATORS = frozenset(
     {

@@ -80,7 +80,7 @@ class SqlRefused(ExecutorError):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The model's SQL with its places; the engine counts in bytes of UTF-8, people in characters."""
+    """The model's SQL with its places; the engine counts bytes of UTF-8, people characters."""
 
     sql: str
 

@@ -7,11 +7,12 @@ import itertools
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from tieout.executor.sql.refusal import SqlRefused, Text
+from tieout.executor.sql.shape import Node, nodes, word
 from tieout.executor.sql.text import Token
-from tieout.executor.sql.tree import Node, Seen, nodes, word
+from tieout.executor.sql.tree import Seen
 
 ROOTS = (exp.Query, exp.Values, exp.Pivot, exp.Table)
 REFUSED: dict[type[exp.Expr], str] = {
@@ -60,7 +61,7 @@ MADE_BY_SYNTAX = frozenset(
         *("json_extract_string", "concat", "list_concat"),
     }
 )
-"""Names that the engine's parser gives to brackets, EXTRACT, INTERVAL, WITHIN GROUP and the like."""
+"""Names that the engine's parser gives to brackets, EXTRACT, INTERVAL, WITHIN GROUP."""
 
 
 def check_second(text: Text, tokens: tuple[Token, ...], tree: Node, seen: Seen) -> exp.Expr:
@@ -122,9 +123,9 @@ def _check_names(text: Text, root: exp.Expr, seen: Seen) -> None:
             raise text.refuse("sql.qualified_table", message, word=table.name)
         refs.add(table.name.lower())
     ctes = {cte.alias.lower() for cte in root.find_all(exp.CTE)}
-    for word in sorted((refs ^ seen.refs) | (ctes ^ seen.ctes)):
-        message = f"the two parsers differ about the table name {word}"
-        raise text.refuse("sql.parsers_disagree", message, word=word)
+    for name in sorted((refs ^ seen.refs) | (ctes ^ seen.ctes)):
+        message = f"the two parsers differ about the table name {name}"
+        raise text.refuse("sql.parsers_disagree", message, word=name)
 
 
 def _check_shape(text: Text, root: exp.Expr, tree: Node) -> None:

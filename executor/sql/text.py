@@ -79,7 +79,8 @@ def _after_comment(sql: str, start: int) -> int:
 def check_text(sql: str, *, chars_max: int) -> tuple[Token, ...]:
     """The tokens of an admissible text.
 
-    Raises SqlRefused: sql.too_long, sql.control_character, sql.non_ascii, sql.too_complex, sql.empty.
+    Raises SqlRefused: sql.too_long, sql.control_character, sql.non_ascii, sql.too_complex,
+    sql.empty.
     The engine takes U+00A0, U+200B and a byte order mark as white space; nobody else does.
     """
     text = Text(sql)
