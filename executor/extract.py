@@ -19,6 +19,7 @@ from tieout.executor.quotes import Span, locate
 from tieout.executor.search import Document
 
 DECIMAL_DIGITS: Final = 38
+_NO_QUOTE: Final = frozenset({"quote.empty", "quote.too_long"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,8 @@ def _find(spec: ExtractSpec, documents: Sequence[Document]) -> tuple[Document, S
         try:
             span = locate(document.text, spec.quote, occurrence=spec.occurrence)
         except ExecutorError as error:
+            if error.code in _NO_QUOTE:
+                raise
             if error.code == "quote.boundary":  # it holds other words, not the quote
                 cut.append(_placed(error, document))
             elif error.code != "quote.not_found":

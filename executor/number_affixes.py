@@ -24,6 +24,7 @@ NAME: Final = "it may be part of a name"
 SECOND_SCALE: Final = "more words that may scale it follow"
 
 LOOK_BACK: Final = 24
+_ONE: Final = Decimal(1)
 _MINUS: Final = "-\u2212\u2013"
 _SIGNS: Final = _MINUS + "+\u00b1"
 _SYMBOLS: Final = {
@@ -144,7 +145,10 @@ class Affixes:
         """The value with fraction, scale and sign, exact."""
         if self.fraction is not None:
             value = EXACT.add(value, Decimal(self.fraction))
-        value = EXACT.multiply(value, Decimal(10**self.power)) if self.power else value
+        if self.power:
+            value = EXACT.scaleb(value, self.power)
+            # Whole numbers stay whole: 1.2 million is 1200000, neither 1.2E+6 nor 1200000.0.
+            value = value.quantize(_ONE, context=EXACT) if value == value.to_integral() else value
         return EXACT.minus(value) if self.negative and value else value
 
     def doubt(self, why: str) -> None:
