@@ -149,6 +149,8 @@ class Expressions:
             flows[0] = self.condition(given[0], scope)
         if node.get("filter"):
             flows.append(self.condition(as_node(node["filter"]), scope))
+        if not given and not _aggregates(name):  # pi() is a constant without a literal
+            flows.append(Flow(frozenset({(location(node) or 0, f"{name}()")})))
         if _aggregates(name):
             flows.append(_rows_of(scope, bare=not given))
         return joined(flows, OPERATIONS.get(name, name if name.isidentifier() else "expression"))
@@ -157,9 +159,8 @@ class Expressions:
         name = word(node, "function_name").lower()
         given = [a for a in arguments(node) if a.get("class") != "STAR"]
         flows = [self.flow(a, scope) for a in given]
-        for key in ("offset_expr", "default_expr", "start_expr", "end_expr"):
-            if node.get(key):
-                flows.append(self.flow(as_node(node[key]), scope))
+        extra = [node.get(k) for k in ("offset_expr", "default_expr", "start_expr", "end_expr")]
+        flows += [self.flow(as_node(e), scope) for e in extra if e]
         if node.get("filter_expr"):
             flows.append(self.condition(as_node(node["filter_expr"]), scope))
         flows.append(_rows_of(scope, bare=not given))

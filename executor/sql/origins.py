@@ -37,7 +37,7 @@ def trace(
         flows = _flows(root, tables, [name.lower() for name, _ in columns], seen)
     except (NotUnderstoodError, KeyError):
         flows = [_everything(tables, seen, literals)] * len(columns)
-    if not seen.tables:
+    if seen.generates or not seen.tables:
         flows = [flow.plus(literals) for flow in flows]
     found = tuple(
         _origin(name, kind, flow, inexact=inexact)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import decimal
 import io
 import os
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+
 from tieout.artifacts.address import Address
 from tieout.executor.engine import KEPT_BYTES_MIN, Engine, EngineLimits, TableBytes
 from tieout.executor.errors import ExecutorError, Exit
@@ -47,7 +48,7 @@ def bank(ids) -> TableBytes:
             "id": pa.array(ids, pa.int32()),
             "amount": pa.array([decimal.Decimal(i) / 4 for i in ids], pa.decimal128(18, 2)),
             "memo": pa.array(["ab"[i % 2] if i % 7 else None for i in ids], pa.string()),
-            "dt": pa.array([datetime.date(2026, 6, 1 + i % 30) for i in ids], pa.date32()),
+            "dt": pa.array([dt.date(2026, 6, 1 + i % 30) for i in ids], pa.date32()),
             "__row": pa.array(range(len(ids)), pa.int64()),
         }
     )
@@ -99,8 +100,7 @@ def test_an_empty_result_has_its_schema(engine):
 
 
 RUNAWAYS = [
-    "SELECT count(*) AS n FROM bank a, bank b, bank c, bank d, bank e, bank f, bank g, bank h, "
-    "bank i, bank j WHERE length(a.memo || b.memo || c.memo || d.memo) > 0",
+    "SELECT count(*) AS n FROM bank a, bank b, bank c, bank d, bank e, bank f WHERE a.id <> b.id + f.id",
     "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT count(*) AS c FROM t",
 ]
 

@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
+
 from tieout.executor.engine import Engine, EngineLimits
 from tieout.executor.errors import ExecutorError
 

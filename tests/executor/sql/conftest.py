@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tieout.executor.engine import Engine, EngineLimits
 from tieout.executor.sql import session
 from tieout.executor.sql.examine import examine

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from tieout.executor.errors import ExecutorError
 from tieout.executor.sql.refusal import WAYS_OUT
 from tieout.executor.sql.validate import SqlRefused

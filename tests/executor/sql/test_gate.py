@@ -7,6 +7,7 @@ import pickle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tieout.executor.sql import functions
 from tieout.executor.sql.refusal import Text
 from tieout.executor.sql.text import check_text, tokens
@@ -16,8 +17,7 @@ ADMITTED = [
     "SELECT id, amt FROM bank WHERE amt > 10 ORDER BY id",
     "SELECT memo, count(*) AS n, sum(amt) AS total FROM bank GROUP BY memo ORDER BY memo",
     "SELECT b.id, b.amt - l.amt AS diff FROM bank b FULL OUTER JOIN ledger l ON b.id = l.id",
-    "WITH x AS (SELECT id, row_number() OVER (PARTITION BY memo ORDER BY dt, id) AS rn FROM bank) "
-    "SELECT id FROM x WHERE rn = 1",
+    "WITH x AS (SELECT id, rank() OVER (ORDER BY dt, id) AS r FROM bank) SELECT id FROM x WHERE r = 1",
     "SELECT decimal_division(sum(amt)::DECIMAL(18,2), 3.0, 2) AS third FROM bank",
     "SELECT CAST(ln(amt) AS DECIMAL(38,12)) AS l FROM bank",
     "SELECT string_agg(memo, ',' ORDER BY memo) AS s, list(id ORDER BY id) AS l FROM bank",

@@ -42,8 +42,24 @@ HIDDEN = [
     "SELECT lag(id, 123456) OVER (ORDER BY id) AS n FROM bank",
     "SELECT lag(id, 1, 123456) OVER (ORDER BY id) AS n FROM bank",
     "SELECT sum(id) OVER (ORDER BY id ROWS BETWEEN 123456 PRECEDING AND CURRENT ROW) AS n FROM bank",
-    "WITH RECURSIVE t(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM t WHERE i < 123456) "
-    "SELECT max(i) AS n FROM t",
+    "WITH RECURSIVE t(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM t WHERE i < 123456) SELECT i FROM t",
+    "SELECT u.i AS n FROM bank b, unnest(range(b.id)) u(i) WHERE u.i = 123456",
+    "SELECT i AS n FROM (SELECT unnest(range(id)) AS i FROM bank) t WHERE i = 123456",
+    "SELECT (VALUES (123456)) AS n FROM bank",
+    "SELECT 3 + (SELECT sum(k) FROM (SELECT id * 123456 AS k FROM ledger) l) AS n FROM bank",
+    "SELECT list_reduce([id], lambda a, b: a + b, 123456) AS n FROM bank",
+    "SELECT [x + 123456 for x in [id]][1] AS n FROM bank",
+    "SELECT sum(n) AS n FROM (SELECT * FROM (SELECT 123456 AS n) t CROSS JOIN bank) q",
+    "SELECT t.n FROM bank NATURAL JOIN (SELECT id, 123456 AS n FROM ledger) t",
+    "SELECT b.* FROM (SELECT id, 123456 AS n FROM bank) b JOIN ledger l USING (id)",
+    "SELECT bank.id, n FROM bank RIGHT JOIN (SELECT 123456 AS n, 1 AS id) t USING (id)",
+    "WITH a AS (WITH b AS (SELECT 123456 AS n) SELECT n FROM b) SELECT n FROM a",
+    "SELECT struct_pack(v := 123456)['v'] AS n FROM bank",
+    "SELECT try_cast('123456' AS INTEGER) AS n FROM bank",
+    "SELECT date_diff('day', DATE '2026-01-01', dt) + 123456 AS n FROM bank",
+    "SELECT max(CASE id WHEN 1 THEN 123456 END) AS n FROM bank",
+    "SELECT first_value(123456) OVER (ORDER BY id) AS n FROM bank",
+    "SELECT arg_max(123456, id ORDER BY id) AS n FROM bank",
     "SELECT list_sum([123456]) AS n FROM bank",
     "SELECT len(list_filter([1, 123456], lambda q: q > 1)) AS n FROM bank",
     "SELECT list_transform([id], lambda q: q + 123456)[1] AS n FROM bank",
@@ -100,6 +116,11 @@ CLEAN = [
 def test_choosing_rows_and_stating_precision_is_not_a_value(sql, validate):
     found = validate(sql)
     assert [o.literals for o in found.origins] == [()] * len(found.columns)
+
+
+def test_a_constant_of_the_engine_is_named_as_a_literal(validate):
+    (origin,) = validate("SELECT pi()::DECIMAL(9,6) + 0 * amt AS n FROM bank").origins
+    assert "pi()" in origin.literals
 
 
 def test_literals_of_earlier_steps_come_along(validate):
