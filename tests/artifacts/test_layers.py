@@ -249,6 +249,15 @@ def test_damage_in_the_upper_store_does_not_fall_through(memory: MemoryStore) ->
     assert caught.value.code == "object.corrupt"
 
 
+def test_trouble_in_the_upper_store_does_not_fall_through(memory: MemoryStore) -> None:
+    address = memory.put(b"abc").address
+    store = Overlay(memory, Faulty(MemoryStore("upper"), [Fault("stat", 1, Harm.FAIL)]))
+    with pytest.raises(ArtifactError) as caught:
+        store.get(address)
+    assert caught.value.code == "disk.failing"
+    assert store.get(address) == b"abc"
+
+
 @given(st.sets(st.binary(max_size=4)), st.sets(st.binary(max_size=4)))
 def test_an_overlay_lists_the_union_once_and_in_order(below: set[bytes], above: set[bytes]) -> None:
     base, upper = MemoryStore("base"), MemoryStore("upper")

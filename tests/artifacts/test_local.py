@@ -178,8 +178,8 @@ address = store.put(b"abc").address
 path = Path(sys.argv[1]) / address.key
 path.chmod(0o640)
 with path.open("r+b") as giant:
-    giant.truncate(600 << 20)
-resource.setrlimit(resource.RLIMIT_AS, (500 << 20, 500 << 20))
+    giant.truncate(270 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (250 << 20, 250 << 20))
 try:
     store.get(address)
 except ArtifactError as error:

@@ -199,6 +199,14 @@ def test_without_a_prefix_keys_start_with_objects(server: S3Server, client: Any)
     bare.close()
 
 
+def test_a_version_called_null_is_no_version(fresh_store: S3Store) -> None:
+    # What S3 says where versioning is suspended.
+    fresh_store._client().meta.events.register(
+        "after-call.s3.PutObject", lambda parsed, **_: parsed.update(VersionId="null")
+    )
+    assert fresh_store.put(PAYLOAD).version == ""
+
+
 def test_after_a_delete_marker_the_object_can_be_put_again(
     store: S3Store, client: Any, server: S3Server, prefix: str
 ) -> None:
