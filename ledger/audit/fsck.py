@@ -19,6 +19,16 @@ from typing import Final
 
 from blake3 import blake3
 
+from tieout.ledger.audit.contents import (
+    MANIFEST_MEDIA,
+    REPORT_MEDIA,
+    Document,
+    check_report,
+    manifest_addresses,
+    read_document,
+    report_addresses,
+    stated_tables,
+)
 from tieout.ledger.audit.database import Raw, read_rows
 from tieout.ledger.audit.findings import Finding, Level, Report
 from tieout.ledger.audit.objects import LocalObjects, ObjectMissing, Objects, ObjectUnreadable
@@ -39,6 +49,7 @@ class _Claim:
     place: str
     sha256: str | None = None
     size: int | None = None
+    media_type: str = ""
     table: TableClaim | None = None
 
 
@@ -100,8 +111,10 @@ class _Audit:
         self._expected_index = 0
         self._expect = expect_root
         self._requests: dict[str, int] = {}
-        self._made: set[str] = set()
+        self._recorded: dict[str, int] = {}  # address: the first entry that recorded it
         self._claims: dict[str, list[_Claim]] = {}
+        self._documents: list[Document] = []
+        self._reading: list[tuple[int, str, str, bool]] = []
         self._check_expected()
 
     def add(self, finding: Finding) -> None:
@@ -148,6 +161,8 @@ class _Audit:
 
     def _check_objects(self, objects: Objects) -> None:
         """Read every object that an entry names, then look for those that none names."""
+        self._check_documents(objects)
+        self._check_readings()
         for address in self._claims:
             self._check_object(objects, address)
         try:
@@ -195,23 +210,62 @@ class _Audit:
             self._broken("req.repeated", f"entry {first} has the same req", index=index)
 
     def _check_references(self, index: int, document: dict[str, object]) -> None:
-        """What a step read must have been recorded before it (DESIGN §1: recorded, then shown)."""
+        """Note what the entry names, what it stored, and what it read without storing it."""
         made = list(_artifacts(index, document))
         here = {address for address, claim in made if claim.place.startswith("attachments")}
         shown = document["kind"] == "model_request"
         for place, address in _named(document):
             self._claims.setdefault(address, []).append(_Claim(index, place))
-            if not place.startswith("inputs") or address in self._made:
-                continue
-            if shown:
-                message = f"{place}: shown to the model, and no earlier entry recorded it"
-                self._broken("request.unrecorded", message, index=index, address=address)
-            elif address not in here:
-                message = f"{place}: no earlier entry recorded it"
-                self._broken("input.unrecorded", message, index=index, address=address)
+            if place.startswith("inputs") and (shown or address not in here):
+                self._reading.append((index, place, address, shown))
         for address, claim in made:
             self._claims.setdefault(address, []).append(claim)
-            self._made.add(address)
+            self._recorded.setdefault(address, index)
+            if claim.media_type in (MANIFEST_MEDIA, REPORT_MEDIA):
+                self._documents.append(Document(index, address, claim.media_type))
+
+    def _follow_manifest(self, manifest: dict[str, object], source: Document) -> None:
+        """What a manifest names was recorded with it, and must be there as it says."""
+        for address in manifest_addresses(manifest):
+            place = "named by its manifest"
+            self._claims.setdefault(address, []).append(_Claim(source.index, place))
+            first = self._recorded.get(address, source.index)
+            self._recorded[address] = min(first, source.index)
+        for address, table in stated_tables(manifest):
+            claim = _Claim(source.index, "the manifest", table=table)
+            self._claims.setdefault(address, []).append(claim)
+
+    def _check_documents(self, objects: Objects) -> None:
+        """Follow every manifest first, then compare every report with what it cites."""
+        reports: list[tuple[dict[str, object], Document]] = []
+        for source in self._documents:
+            try:
+                found = read_document(objects.get(source.address))
+            except (ObjectMissing, ObjectUnreadable):
+                continue  # found again, and said, where objects are checked
+            if found is None:
+                self.add(source.finding("document.malformed", "it is not a JSON object"))
+            elif source.media_type == MANIFEST_MEDIA:
+                self._follow_manifest(found, source)
+            else:
+                reports.append((found, source))
+        for found, source in reports:
+            for address in sorted(set(report_addresses(found))):
+                if self._recorded.get(address, source.index) >= source.index:
+                    message = f"it names {address}, which no earlier entry recorded"
+                    self.add(source.finding("report.unrecorded", message))
+            self.findings.extend(check_report(found, objects.get, source))
+
+    def _check_readings(self) -> None:
+        """What a step read must have been recorded before it (DESIGN §1: recorded, then shown)."""
+        for index, place, address, shown in self._reading:
+            if self._recorded.get(address, index) < index:
+                continue
+            code, what = "input.unrecorded", "read"
+            if shown:
+                code, what = "request.unrecorded", "shown to the model"
+            message = f"{place}: {what}, and no earlier entry recorded it"
+            self._broken(code, message, index=index, address=address)
 
     def _check_object(self, objects: Objects, address: str) -> None:
         claims = self._claims[address]
@@ -259,13 +313,23 @@ def _artifacts(index: int, document: dict[str, object]) -> Iterator[tuple[str, _
     output = document["deterministic_output"]
     if isinstance(output, dict):
         table = TableClaim.of(output) if output["media_type"] == TABLE_MEDIA else None
-        claim = _Claim(index, "deterministic_output", output["sha256"], output["size"], table)
+        claim = _Claim(
+            index,
+            "deterministic_output",
+            output["sha256"],
+            output["size"],
+            output["media_type"],
+            table,
+        )
         yield output["address"], claim
     attachments = document["attachments"]
     assert isinstance(attachments, list)
     for number, item in enumerate(attachments):
         place = f"attachments[{number}]"
-        yield item["address"], _Claim(index, place, item["sha256"], item["size"])
+        yield (
+            item["address"],
+            _Claim(index, place, item["sha256"], item["size"], item["media_type"]),
+        )
 
 
 def _named(document: dict[str, object]) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -17,6 +18,9 @@ from blake3 import blake3
 
 from tieout.ledger.audit.findings import Finding, Level
 
+ArrowModule: TypeAlias = Any
+ArrowSchema: TypeAlias = Any
+ArrowTable: TypeAlias = Any
 ArrowArray: TypeAlias = Any
 ArrowBatch: TypeAlias = Any
 ArrowType: TypeAlias = Any
@@ -47,11 +51,11 @@ _SIZED: Final = {"string": "VARCHAR", "binary": "BLOB"}
 
 @dataclass(frozen=True, slots=True)
 class TableClaim:
-    """What a ledger entry says of a table."""
+    """What a ledger entry, or a manifest, says of a table; None where it says nothing."""
 
     digest: str | None
     rows: int | None
-    totals: tuple[tuple[str, str], ...]
+    totals: tuple[tuple[str, str], ...] | None
 
     @classmethod
     def of(cls, output: dict[str, Any]) -> TableClaim:
@@ -99,7 +103,7 @@ def check_table(payload: bytes, claim: TableClaim, index: int, address: str) -> 
     if claim.rows is not None and claim.rows != derived.rows:
         message = f"it has {derived.rows} rows, the entry says {claim.rows}"
         yield finding(Level.BROKEN, "table.rows", message)
-    if claim.totals != derived.totals:
+    if claim.totals is not None and claim.totals != derived.totals:
         wrong = sorted({name for name, _ in set(claim.totals) ^ set(derived.totals)})
         message = f"its control totals differ: {', '.join(wrong) or 'in their order'}"
         yield finding(Level.BROKEN, "table.totals", message[:300])
@@ -110,10 +114,27 @@ def derive(payload: bytes) -> Derived:
 
     Raises MalformedTable, or ImportError when pyarrow is not installed.
     """
+    with _decoding() as pa:
+        schema, batches = _batches(pa, payload)
+        return _derive(schema, batches)
+
+
+def read_stream(payload: bytes) -> tuple[ArrowTable, list[str]]:
+    """The table and its key columns. Raises as `derive`."""
+    with _decoding() as pa:
+        schema, batches = _batches(pa, payload)
+        table = pa.Table.from_batches(batches, schema=schema)
+        table.validate(full=True)
+        return table, _key(schema.metadata, table.column_names)
+
+
+@contextmanager
+def _decoding() -> Iterator[ArrowModule]:
+    """pyarrow; whatever it finds wrong with the bytes becomes MalformedTable."""
     import pyarrow as pa
 
     try:
-        return _derive(pa, payload)
+        yield pa
     except (
         pa.ArrowException,
         ArithmeticError,
@@ -126,10 +147,12 @@ def derive(payload: bytes) -> Derived:
         raise MalformedTable(f"{type(error).__name__}: {error}") from error
 
 
-def _derive(pa: Any, payload: bytes) -> Derived:
+def _batches(pa: ArrowModule, payload: bytes) -> tuple[ArrowSchema, list[ArrowBatch]]:
     with pa.ipc.open_stream(payload) as reader:
-        schema = reader.schema
-        batches = list(reader)
+        return reader.schema, list(reader)
+
+
+def _derive(schema: ArrowSchema, batches: list[ArrowBatch]) -> Derived:
     names = [field.name for field in schema]
     columns = [_Column(field.name, field.type) for field in schema]
     rows = sum(len(batch) for batch in batches)
