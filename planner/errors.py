@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tieout.artifacts.errors import Exit, RoomError
 
-__all__ = ["PlannerError", "Exit"]
+__all__ = ["Exit", "PlannerError"]
 
 
 class PlannerError(RoomError):

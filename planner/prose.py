@@ -40,15 +40,34 @@ def _audit(
     question: QuestionNumbers,
 ) -> NumberInProse:
     touched = overlapping(token, filled)
-    if len(touched) == 1 and touched[0][0] <= token.start and token.end <= touched[0][1]:
-        return _filled_number(token, touched[0][2], figures)
     if touched:
-        return _typed(token, Label.UNSOURCED, Reason.ALTERED, ())
+        name = _whose(token, touched)
+        if name is None:
+            return _typed(token, Label.UNSOURCED, Reason.ALTERED, ())
+        return _filled_number(token, name, figures)
     if question.holds(token):
         return _typed(token, Label.QUESTION, None, ())
     candidates = () if token.value is None else _candidates(world, token.value)
     reason = Reason.AMBIGUOUS if len(candidates) > 1 else Reason.UNCITED
     return _typed(token, Label.UNSOURCED, reason, candidates)
+
+
+def _whose(token: NumberToken, touched: Sequence[tuple[int, int, str]]) -> str | None:
+    """The placeholder whose number this is; None when typed characters are part of how it reads.
+
+    All digits must lie in one filled span, and what is outside of it (a unit from another
+    figure) must be filled too: a typed sign, digit, per cent, scale or currency is not.
+    """
+    inside = [
+        at for at, character in enumerate(token.text, start=token.start) if character.isdigit()
+    ]
+    owner = [s for s in touched if s[0] <= inside[0] and inside[-1] < s[1]] if inside else []
+    if len(owner) != 1:
+        return None
+    for at, character in enumerate(token.text, start=token.start):
+        if not character.isspace() and not any(s[0] <= at < s[1] for s in touched):
+            return None
+    return owner[0][2]
 
 
 def _filled_number(token: NumberToken, name: str, figures: Mapping[str, Figure]) -> NumberInProse:

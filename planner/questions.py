@@ -130,3 +130,22 @@ def _wrong(code: str, message: str, path: Path) -> PlannerError:
     return PlannerError(
         f"questions.{code}", message, place=str(path), remedy="Correct the questions file."
     )
+
+
+def single_question(
+    text: str, *, sources: tuple[str, ...], plan: bytes | None, as_of: str
+) -> QuestionFile:
+    """One question that stands in no file. Raises PlannerError questions.as_of, questions.empty."""
+    if not text.strip():
+        raise PlannerError("questions.empty", "the question is empty", remedy="Say what to find.")
+    question = Question(
+        id="ask",
+        text=text,
+        sources=sources,
+        plan=plan,
+        plan_name="plan" if plan is not None else "",
+        as_of=_date(as_of, Path("--as-of")) if as_of else "",
+        expect={},
+        expect_labels={},
+    )
+    return QuestionFile("ask", text.encode("utf-8", "replace"), (question,))

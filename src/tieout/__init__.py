@@ -1,1 +1,22 @@
-"""Tieout: answers whose figures lead back to the rows and the line of the file."""
+"""Tieout: answers whose figures lead back to the rows and the line of the file.
+
+The names offered here are the whole public interface; they are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tieout.workspace import Workspace, init_workspace, open_workspace
+
+__version__ = "0.1.0"
+__all__ = ["Workspace", "__version__", "init_workspace", "open_workspace"]
+
+
+def __getattr__(name: str) -> object:
+    if name in {"Workspace", "init_workspace", "open_workspace"}:
+        from tieout import workspace
+
+        return getattr(workspace, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,127 @@
+"""`tieout doctor`: what this machine and this workspace are, and what is weak."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+from tieout.artifacts.errors import RoomError
+from tieout.ledger.canon import Json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tieout.workspace import Workspace
+
+PACKAGES = (
+    "tieout",
+    "duckdb",
+    "sqlglot",
+    "pyarrow",
+    "apsw",
+    "blake3",
+    "pydantic",
+    "anthropic",
+    "boto3",
+)
+FREE_BYTES_MIN = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at. state: ok, weak (works, but less is promised) or broken."""
+
+    name: str
+    state: str
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Everything that was looked at."""
+
+    checks: tuple[Check, ...]
+    settings: tuple[tuple[str, str, str], ...]
+
+    @property
+    def sound(self) -> bool:
+        """Nothing is broken."""
+        return all(check.state != "broken" for check in self.checks)
+
+    def document(self) -> dict[str, Json]:
+        """As JSON values."""
+        return {
+            "sound": self.sound,
+            "checks": [{"name": c.name, "state": c.state, "said": c.said} for c in self.checks],
+            "settings": [{"name": n, "value": v, "origin": o} for n, v, o in self.settings],
+        }
+
+    def text(self) -> str:
+        """As text."""
+        lines = [f"{c.state:<7} {c.name:<10} {c.said}" for c in self.checks]
+        lines += [
+            f"setting {name:<10} {value}  (from {origin})" for name, value, origin in self.settings
+        ]
+        lines.append("Everything is sound." if self.sound else "Something is broken; see above.")
+        return "\n".join(lines)
+
+
+def examine(workspace: Workspace) -> Diagnosis:
+    """Look at versions, engine, store, ledger, disk."""
+    checks = [
+        Check("python", "ok", f"{platform.python_version()} on {platform.platform()}"),
+        *(_package(name) for name in PACKAGES),
+        _guarded("engine", lambda: _engine(workspace)),
+        _guarded("store", lambda: _store(workspace)),
+        _guarded("ledger", lambda: _ledger(workspace)),
+        _disk(workspace),
+    ]
+    settings = tuple((s.name, s.value, s.origin) for s in workspace.settings.values.values())
+    return Diagnosis(tuple(checks), settings)
+
+
+def _package(name: str) -> Check:
+    try:
+        return Check(name, "ok", version(name))
+    except PackageNotFoundError:
+        needed = name not in {"boto3", "anthropic"}
+        return Check(name, "broken" if needed else "weak", "not installed")
+
+
+def _guarded(name: str, look: Callable[[], Check]) -> Check:
+    try:
+        return look()
+    except RoomError as error:
+        return Check(name, "broken", f"{error.code}: {error}")
+
+
+def _engine(workspace: Workspace) -> Check:
+    info = workspace.engine.info
+    said = f"{info.name} {info.version} ({info.build}), {info.libc}, cpu {' '.join(info.cpu)}"
+    if not sys.platform.startswith("linux"):
+        return Check("engine", "weak", f"{said}; only Linux bounds a step by its process")
+    return Check("engine", "ok", said)
+
+
+def _store(workspace: Workspace) -> Check:
+    count = 0
+    for _ in workspace.store.addresses():
+        count += 1
+    return Check("store", "ok", f"{workspace.store.location}: {count} objects")
+
+
+def _ledger(workspace: Workspace) -> Check:
+    log = workspace.log()
+    return Check(
+        "ledger", "ok", f"{workspace.ledger_path}: {log.size()} entries, root {log.root().hex()}"
+    )
+
+
+def _disk(workspace: Workspace) -> Check:
+    free = shutil.disk_usage(workspace.catalog.root).free
+    said = f"{free // (1 << 20)} MiB free below {workspace.catalog.root}"
+    return Check("disk", "ok" if free >= FREE_BYTES_MIN else "weak", said)
