@@ -18,6 +18,7 @@ from tieout.executor.errors import ExecutorError, Exit
 
 GRACE_S = 0.5
 """Wall time a child gets above its bound: binding and sending are inside the bound."""
+START_WAIT_S = 60.0
 STOP_WAIT_S = 5.0
 KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "GLIBC_TUNABLES", "VIRTUAL_ENV")
 """The environment a worker gets; no credentials, no home, no locale of the host."""
@@ -77,6 +78,9 @@ class ForkServer:
             raise _environment("the engine's worker cannot be started") from error
         finally:
             theirs.close()
+        if not _is_ready(ours):
+            _end(process, ours)
+            raise _environment("the engine's worker does not start")
         self._process, self._control = process, ours
         self._stop = weakref.finalize(self, _end, process, ours)
         return process, ours
@@ -206,6 +210,17 @@ def _environment(message: str) -> ExecutorError:
         remedy="Run tieout doctor; reinstall with the run extra if duckdb is missing.",
         exit_code=Exit.ENVIRONMENT,
     )
+
+
+def _is_ready(control: socket.socket) -> bool:
+    """Wait for the server's first word: loading the engine is not on any query's time."""
+    control.settimeout(START_WAIT_S)
+    try:
+        ready = control.recv(1) != b""
+    except OSError:  # a timeout is one too
+        ready = False
+    control.settimeout(None)
+    return ready
 
 
 def _end(process: subprocess.Popen[bytes], control: socket.socket) -> None:

@@ -154,6 +154,17 @@ def test_a_failure_has_a_code_and_shows_no_cell(engine, sql, code):
     assert not any(value in str(caught.value) for value in ("'a'", "'b'", "2147483"))
 
 
+def test_a_failure_late_in_the_stream_has_the_same_code():
+    texts = pa.array(["1"] * 200_000 + ["hush"])
+    payload = stream(pa.table({"memo": texts}))
+    late = {"bank": TableBytes(Address.of(payload), lambda: payload)}
+    limits = EngineLimits(seconds_max=20)
+    with Engine(cache=None, limits=limits) as engine, pytest.raises(ExecutorError) as caught:
+        engine.run(engine.validate("SELECT memo::INT AS i FROM bank", GRANTED), late)
+    assert caught.value.code == "sql.conversion"
+    assert "hush" not in str(caught.value)
+
+
 def test_division_by_nullif_is_null(engine):
     found = run(engine, "SELECT id // nullif(id, 0) AS a FROM bank WHERE id < 2 ORDER BY id")
     assert found.table.to_pydict() == {"a": [None, 1]}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tieout.executor.engine import Engine, EngineLimits
-from tieout.executor.errors import ExecutorError
+from tieout.executor.errors import ExecutorError, Exit
 
 ENDLESS = (
     "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT count(*) AS c FROM t"
@@ -86,6 +86,18 @@ def test_a_stopped_child_ends_at_the_wall_bound():
         assert error.code == "limit.seconds"
         while children(engine.worker_pid):  # until the server has reaped it
             os.sched_yield()
+
+
+def test_a_worker_that_does_not_start_is_an_environment_error(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    engine = Engine(cache=None, limits=EngineLimits())
+    with pytest.raises(ExecutorError) as caught:
+        engine.validate("SELECT 1 AS a", {})
+    assert (caught.value.code, caught.value.exit_code) == ("engine.unavailable", Exit.ENVIRONMENT)
+    monkeypatch.setattr(sys, "executable", "/no/such/program")
+    with pytest.raises(ExecutorError) as caught:
+        engine.validate("SELECT 1 AS a", {})
+    assert caught.value.code == "engine.unavailable"
 
 
 def test_a_closed_engine_leaves_no_process():
