@@ -24,6 +24,7 @@ NAME: Final = "it may be part of a name"
 SECOND_SCALE: Final = "more words that may scale it follow"
 
 LOOK_BACK: Final = 24
+LINE_CHARACTERS: Final = 400
 _ONE: Final = Decimal(1)
 _MINUS: Final = "-\u2212\u2013"
 _SIGNS: Final = _MINUS + "+\u00b1"
@@ -70,6 +71,9 @@ _UNITS: Final = (
 )
 _GLUED_UNIT: Final = re.compile(rf"({_UNITS})(?![A-Za-z0-9])")
 _SPACED_UNIT: Final = re.compile(rf"[ \u00a0\u202f](?!(?:in|x|s|h)\b)({_UNITS})(?![A-Za-z0-9])")
+_METRES: Final = re.compile(
+    r"[ -](?:tall|long|high|wide|deep|away|above|below|of\s(?:cable|pipe))\b"
+)
 _FRACTIONS: Final = {
     "\u00bc": "0.25", "\u00bd": "0.5", "\u00be": "0.75", "\u215b": "0.125", "\u215c": "0.375",
     "\u215d": "0.625", "\u215e": "0.875", "\u2155": "0.2", "\u2156": "0.4", "\u2157": "0.6",
@@ -299,6 +303,8 @@ def _read_unit(text: str, found: Affixes) -> None:
         return
     unit = _GLUED_UNIT.match(text, found.end) or _SPACED_UNIT.match(text, found.end)
     if unit:
+        if unit[0] == "m" and not _METRES.match(text, unit.end()):
+            found.doubt(UNIT)
         found.unit = unit[1]
         found.end = unit.end()
 
@@ -312,14 +318,13 @@ def _judge_parentheses(text: str, found: Affixes, *, small: bool) -> None:
     if found.start < paren and found.currency is not None:
         found.negative = True
         return
-    line_start = text.rfind("\n", 0, found.start) + 1
-    line_end = text.find("\n", found.end)
-    line = text[line_start : len(text) if line_end < 0 else line_end]
+    before = text[max(0, found.start - LINE_CHARACTERS) : found.start].rpartition("\n")[2]
+    after = text[found.end : found.end + LINE_CHARACTERS].partition("\n")[0]
     alone = text[max(0, found.start - 1) : found.start] in {"", "\t", "\n"}
     alone = alone and text[found.end : found.end + 1] in {"", "\t", "\n"}
     certain = not small or found.currency is not None or found.percent is not None
-    lost = _LOSS.search(text[line_start : found.start]) is not None and not found.percent
-    if certain and (lost or ("\t" in line and alone)):
+    lost = _LOSS.search(before) is not None and not found.percent
+    if certain and (lost or ("\t" in before + after and alone)):
         found.negative = True
     else:
         found.doubt(PARENTHESES)

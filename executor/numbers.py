@@ -29,7 +29,9 @@ _COUNTED: Final = re.compile(
     r"|homes|sites|stores|bugs|jobs|tonnes|tons|litres|barrels|days|hours|miles|times|pumps)\b"
 )
 _HEADER_SCALE: Final = re.compile(
-    r"\bin\s(?:(?:US\s)?[a-z]*\s?)?(?:thousands|millions|billions|'?000s?)\b", re.IGNORECASE
+    r"\bin\s(?:(?:US\s)?[a-z]*\s?)?(?:thousands|millions|billions|'?000s?)\b|'000"
+    r"|(?:[$\u20ac\u00a3\u00a5\u20b9]|(?-i:\b[A-Z]{3}))\s?(?:m|mn|mm|bn|k|thousands?|millions?|billions?)\b",
+    re.IGNORECASE,
 )
 _KIND_NAMES: Final[dict[str, NumberKind]] = {
     "date": "date", "year": "year", "time": "time", "ordinal": "ordinal", "label": "label",
@@ -150,7 +152,7 @@ def _figure(text: str, match: re.Match[str], owned: bytearray) -> NumberToken | 
         counted = _is_counted(text, match)
         ambiguous = name_doubt(text, match.start(), match.end(), counted=counted)
     span = found.scale_span
-    line = text[text.rfind("\n", 0, found.start) + 1 : found.start]
+    line = text[max(0, found.start - CONTEXT_CHARACTERS) : found.start].rpartition("\n")[2]
     if ambiguous is None and span is None and not found.percent and _HEADER_SCALE.search(line):
         ambiguous = HEADER_SCALE
     fraction_places = 0 if found.fraction is None else len(found.fraction) - 2
