@@ -53,21 +53,28 @@ def _audit(
 
 
 def _whose(token: NumberToken, touched: Sequence[tuple[int, int, str]]) -> str | None:
-    """The placeholder whose number this is; None when typed characters are part of how it reads.
+    """The placeholder whose number this is; None when typed characters change how it reads.
 
-    All digits must lie in one filled span, and what is outside of it (a unit from another
-    figure) must be filled too: a typed sign, digit, per cent, scale or currency is not.
+    All digits must lie in one filled span. What else belongs to the token may be filled by
+    another figure (a currency), or be plain words set apart by a space ("line 7"); a typed
+    sign, digit, per cent, scale, currency or glued letter alters the number.
     """
-    inside = [
-        at for at, character in enumerate(token.text, start=token.start) if character.isdigit()
-    ]
-    owner = [s for s in touched if s[0] <= inside[0] and inside[-1] < s[1]] if inside else []
+    places = [(at, c) for at, c in enumerate(token.text, start=token.start)]
+    digits = [at for at, character in places if character.isdigit()]
+    owner = [s for s in touched if digits and s[0] <= digits[0] and digits[-1] < s[1]]
     if len(owner) != 1:
         return None
-    for at, character in enumerate(token.text, start=token.start):
-        if not character.isspace() and not any(s[0] <= at < s[1] for s in touched):
+    start, end, name = owner[0]
+    typed = [(at, c) for at, c in places if not any(s[0] <= at < s[1] for s in touched)]
+    if any(not c.isspace() for _, c in typed):
+        glued = any(at in (start - 1, end) and not c.isspace() for at, c in typed)
+        words = all(c.isspace() or c.isalpha() or c == "." for _, c in typed)
+        if glued or not words or token.scale or token.kind in _CHANGED_BY_WORDS:
             return None
-    return owner[0][2]
+    return name
+
+
+_CHANGED_BY_WORDS: Final = frozenset({"money", "percent", "identifier"})
 
 
 def _filled_number(token: NumberToken, name: str, figures: Mapping[str, Figure]) -> NumberInProse:

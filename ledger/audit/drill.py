@@ -88,8 +88,9 @@ class Drill:
     _used: dict[Address, list[Use]] = field(default_factory=dict)
     _kinds: dict[Address, tuple[str, int]] = field(default_factory=dict)
     _manifests: dict[Address, Address] = field(default_factory=dict)
-    _entries: dict[Address, Entry] = field(default_factory=dict)
+    _entries: dict[Address, list[Entry]] = field(default_factory=dict)
     _tables: dict[Address, TableReader] = field(default_factory=dict)
+    _latest: str = ""
 
     def __post_init__(self) -> None:
         for entry in self.log.entries():
@@ -97,11 +98,13 @@ class Drill:
 
     def _take(self, entry: Entry) -> None:
         row = entry.row
+        if row.kind is Kind.RUN:
+            self._latest = row.trace_id
         output = row.deterministic_output
         if output is not None:
             self._note(self._made, output.address, entry, "output")
             self._kinds[output.address] = (output.media_type, output.size)
-            self._entries.setdefault(output.address, entry)
+            self._entries.setdefault(output.address, []).append(entry)
             if row.kind is Kind.SNAPSHOT:
                 for part in row.attachments:
                     if part.role == "table":
@@ -117,6 +120,10 @@ class Drill:
         row = entry.row
         use = Use(entry.index, row.trace_id, row.subject, str(row.kind), role)
         where.setdefault(address, []).append(use)
+
+    def latest_run(self) -> str:
+        """The id of the newest run, "" when there is none."""
+        return self._latest
 
     def resolve(self, text: str) -> Address:
         """The address of a whole or shortened name (8 or more digits).
@@ -151,9 +158,16 @@ class Drill:
         media, size = self._kinds.get(address, ("", self.store.stat(address).size))
         return Origin(address, media, size, tuple(made), tuple(used))
 
-    def made_by(self, address: Address) -> Entry | None:
-        """The first entry whose output this is."""
-        return self._entries.get(address)
+    def made_by(self, address: Address, *, run: str = "", subject: str = "") -> Entry | None:
+        """The entry whose output this is: equal results share one address, so the one of this
+        run and question first, else the first there is."""
+        entries = self._entries.get(address, [])
+        near = [
+            entry
+            for entry in entries
+            if entry.row.trace_id == run and entry.row.subject.startswith(subject)
+        ]
+        return next(iter([*near, *entries]), None)
 
     def table(self, address: Address) -> TableReader:
         """A table artifact, read once."""

@@ -34,6 +34,8 @@ def show(workspace: Workspace, reference: str, *, rows: int) -> Document:
         return _in_run(workspace, drill, plain)
     if plain == "latest" or plain[:2] in ("r-", "s-"):
         return _run(workspace, drill, plain)
+    if plain in _reports(drill, drill.latest_run()):
+        return _in_run(workspace, drill, plain)
     return _artifact(drill, drill.resolve(reference), rows)
 
 
@@ -136,11 +138,13 @@ def _cell_or_row(drill: Drill, reference: str) -> Document:
     return Document(data | below_data, "\n".join(lines + below_lines))
 
 
-def _below(drill: Drill, address: Address, position: int) -> tuple[dict[str, Json], list[str]]:
+def _below(
+    drill: Drill, address: Address, position: int, *, run: str = "", subject: str = ""
+) -> tuple[dict[str, Json], list[str]]:
     """The step that made a row, and the source rows with the row's key values."""
     data: dict[str, Json] = {}
     lines: list[str] = []
-    entry = drill.made_by(address)
+    entry = drill.made_by(address, run=run, subject=subject)
     if entry is not None:
         step, said = _step(drill, entry)
         data["made_by"] = step
@@ -331,5 +335,7 @@ def _figure(drill: Drill, entry: Entry, report: dict[str, Any], figure: dict[str
     if span is not None:
         lines.append(f"  quote     “{span['quote']}” in {span['document']}")
         lines.append(f"  next      tieout show '{span['text']}@{span['start']}-{span['end']}'")
-    below_data, below_lines = _below(drill, address, position)
+    below_data, below_lines = _below(
+        drill, address, position, run=entry.row.trace_id, subject=f"{entry.row.subject}/"
+    )
     return Document(data | below_data, "\n".join(lines + below_lines))
