@@ -66,7 +66,8 @@ _TAIL_CURRENCY: Final = re.compile(
     rf"|yen|rupees?))\b|(?P<symbol>[\u20ac\u00a3\u00a5\u20b9$]))(?![ ]?\d)"
 )
 _UNITS: Final = (
-    "km\u00b2|km2|km3|km|m\u00b2|m2|m3|cm|mm|kg|mg|lbs|lb|oz|tonnes|tons|Mt|kt|GWh|MWh|kWh|TWh|GW|MW|kW"
+    "km\u00b2|km2|km3|km|m\u00b2|m2|m3|cm|mm|kg|mg|lbs|lb|oz|tonnes|tons|Mt|kt"
+    "|GWh|MWh|kWh|TWh|GW|MW|kW"
     "|megawatts|ms|sq mi|ha|hrs|\u00b0C|\u00b0F|GB|MB|TB|ft|in|x|\u00d7|g|m|t|s|h|days|points|times"
 )
 _GLUED_UNIT: Final = re.compile(rf"({_UNITS})(?![A-Za-z0-9])")
@@ -109,7 +110,8 @@ _NOT_A_NAME: Final = frozenset({
     "Balance", "Amount", "Population",
 })  # fmt: skip
 _FUNCTION_WORDS: Final = re.compile(
-    r"\s(?:and|or|to|the|was|is|are|were|with|by|in|of|for|at|on|as|than|from|which|but|while|versus"
+    r"\s(?:and|or|to|the|was|is|are|were|with|by|in|of|for|at|on|as|than|from|which|but"
+    r"|while|versus"
     r"|compared|during|per|had|has|have|more|fewer|less|a|an)\b"
 )
 _LOWER_WORD: Final = re.compile(r"\s[a-z]")

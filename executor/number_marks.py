@@ -48,14 +48,18 @@ _PATTERNS: Final = (
     (
         "date",
         (
-            rf"\b{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?(?:(?:\s?[-\u2013]\s?|\sand\s|\sto\s)\d{{1,2}}(?!\d))?"
+            rf"\b{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?"
+            r"(?:(?:\s?[-\u2013]\s?|\sand\s|\sto\s)\d{1,2}(?!\d))?"
             rf"(?:,?\s{YEAR})?{_END}(?!\s{_LIKE_SCALE})"
         ),
     ),
     ("date", rf"\b{_MONTH},?\s{YEAR}{_END}"),
     (
         "date",
-        rf"(?<![\w.,$€£¥₹])(?:FY\s?)?{YEAR}\s?[-\u2013\u2014/]\s?(?:{YEAR}|\d\d)(?![\w%-]|[.,/]\d|\s{_LIKE_SCALE})",
+        (
+            rf"(?<![\w.,$€£¥₹])(?:FY\s?)?{YEAR}\s?[-\u2013\u2014/]\s?(?:{YEAR}|\d\d)"
+            rf"(?![\w%-]|[.,/]\d|\s{_LIKE_SCALE})"
+        ),
     ),
     (
         "year",
@@ -89,7 +93,10 @@ _PATTERNS: Final = (
     ("label", r"(?m)^[ ]*(?:\(\d{1,3}\)|\d{1,3}[.)])(?=[ ]+[A-Za-z])"),
     (
         "identifier",
-        rf"(?<!\w)(?!(?:km|cm|m)[23](?!\w))(?!(?:{CODES}|US|Rs)[.\-\u2212]?\d)[A-Za-z][A-Za-z_]*-?\d\w*(?:-\w+)*(?![.,]\d)",
+        (
+            rf"(?<!\w)(?!(?:km|cm|m)[23](?!\w))(?!(?:{CODES}|US|Rs)[.\-\u2212]?\d)"
+            r"[A-Za-z][A-Za-z_]*-?\d\w*(?:-\w+)*(?![.,]\d)"
+        ),
     ),
     ("ratio", r"(?<![\w.,:/])\d+:\d+(?![\w:])"),
     ("ratio", r"(?<![\w.,/])(?:\d+[ -])?\d+[/\u2044]\d+(?:/\d+)*(?![\w/])"),

@@ -30,7 +30,8 @@ _COUNTED: Final = re.compile(
 )
 _HEADER_SCALE: Final = re.compile(
     r"\bin\s(?:(?:US\s)?[a-z]*\s?)?(?:thousands|millions|billions|'?000s?)\b|'000"
-    r"|(?:[$\u20ac\u00a3\u00a5\u20b9]|(?-i:\b[A-Z]{3}))\s?(?:m|mn|mm|bn|k|thousands?|millions?|billions?)\b",
+    r"|(?:[$\u20ac\u00a3\u00a5\u20b9]|(?-i:\b[A-Z]{3}))"
+    r"\s?(?:m|mn|mm|bn|k|thousands?|millions?|billions?)\b",
     re.IGNORECASE,
 )
 _KIND_NAMES: Final[dict[str, NumberKind]] = {

@@ -184,18 +184,7 @@ def search(
     """
     _check_request(query, limit=limit, as_of=as_of)
     words = sorted({term.word for term in tokenize(query)})
-    if not words:
-        raise ExecutorError(
-            "search.empty_query",
-            f"the query {query[:80]!r} holds no word and no number",
-            remedy="Search for words or figures that the documents would hold.",
-        )
-    listed = _parse(_Manifest, manifest).documents
-    parsed = _parse(_Index, index)
-    if parsed.manifest != str(Address.of(manifest)):
-        raise _stale("the index is not over the current manifest")
-    if parsed.tokens != TOKENS:
-        raise _stale(f"the index was cut into words by another rule: {parsed.tokens[:80]!r}")
+    listed, parsed = _opened(index, manifest)
     visible = {
         ordinal: entry
         for ordinal, entry in enumerate(listed)
@@ -220,6 +209,17 @@ def search(
             }
         )
     return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def _opened(index: bytes, manifest: bytes) -> tuple[list[_Listed], _Index]:
+    """Both documents, once it is certain that they belong together."""
+    listed = _parse(_Manifest, manifest).documents
+    parsed = _parse(_Index, index)
+    if parsed.manifest != str(Address.of(manifest)):
+        raise _stale("the index is not over the current manifest")
+    if parsed.tokens != TOKENS:
+        raise _stale(f"the index was cut into words by another rule: {parsed.tokens[:80]!r}")
+    return listed, parsed
 
 
 def _scores(
@@ -324,6 +324,12 @@ def _check_request(query: str, *, limit: int, as_of: str | None) -> None:
             "search.query_too_long",
             f"the query has {len(query)} characters of at most {QUERY_CHARACTERS_MAX}",
             remedy="Search for a few words.",
+        )
+    if next(tokenize(query), None) is None:
+        raise ExecutorError(
+            "search.empty_query",
+            f"the query {query[:80]!r} holds no word and no number",
+            remedy="Search for words or figures that the documents would hold.",
         )
     if not 1 <= limit <= LIMIT_MAX:
         raise ExecutorError(
