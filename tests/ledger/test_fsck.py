@@ -341,32 +341,38 @@ def test_a_view_in_the_place_of_the_table_cannot_run_anything(world: World) -> N
     assert report.entries == 0
 
 
-def damaged_file(world: World, positions: list[int]) -> None:
-    """The audit neither raises nor hangs, and what it read before the damage is told."""
-    whole = world.ledger.read_bytes()
+def damaged_file(ledger: Path, store: Path, root: str, positions: list[int]) -> None:
+    """The audit neither raises nor hangs, and what means nothing changes nothing."""
+    whole = ledger.read_bytes()
     holding = 0
     for number, position in enumerate(positions):
         changed = bytearray(whole)
         changed[position] ^= 1 << (position + number) % 8
-        world.ledger.write_bytes(changed)
-        report = verify(world, expect_root=(SIZE, world.root))
+        ledger.write_bytes(changed)
+        report = check(ledger, LocalObjects(store), expect_root=(SIZE, root))
         holding += report.holds
-        if report.holds:  # a byte that means nothing: an empty place of a page
-            assert report.entries == SIZE
-            assert report.root == world.root
+        if report.holds:  # an empty place of a page, or a count that nobody relies on
+            assert (report.entries, report.root) == (SIZE, root)
     assert holding < len(positions)
-    world.ledger.write_bytes(whole)
+    ledger.write_bytes(whole)
 
 
 def test_one_flipped_byte_anywhere_in_the_file_never_makes_it_raise(world: World) -> None:
     size = world.ledger.stat().st_size
     seed = random.Random(11)
-    damaged_file(world, [*range(0, 100, 7), *(seed.randrange(size) for _ in range(110))])
+    positions = [*range(0, 100, 7), *(seed.randrange(size) for _ in range(110))]
+    damaged_file(world.ledger, world.folder, world.root, positions)
 
 
 @pytest.mark.slow
-def test_each_flipped_byte_of_the_whole_file(world: World) -> None:
-    damaged_file(world, list(range(world.ledger.stat().st_size)))
+@pytest.mark.parametrize("quarter", range(4))
+def test_each_flipped_byte_of_a_whole_file(tmp_path, quarter: int) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    with create(ledger) as log:
+        log.append([row(number) for number in range(SIZE)])
+        root = log.root().hex()
+    positions = list(range(quarter, ledger.stat().st_size, 4))
+    damaged_file(ledger, tmp_path / "store", root, positions)
 
 
 def test_a_file_cut_off_anywhere_never_makes_it_raise(world: World) -> None:
