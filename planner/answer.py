@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from tieout.executor.quotes import locate
-
 from tieout.artifacts.errors import ArtifactError
 from tieout.artifacts.table_reader import TableReader
 from tieout.artifacts.values import FLOATS, decimal_scale
 from tieout.executor.errors import ExecutorError
 from tieout.executor.grammar import AnswerDraft, FigureDraft, QuoteDraft, RowValue
+from tieout.executor.quotes import locate
 from tieout.executor.world import StepResult, World
 from tieout.ledger.citation import (
     Answer,
@@ -34,6 +33,10 @@ from tieout.planner.labels import QuestionNumbers, column_label
 from tieout.planner.prose import audit_prose
 
 PLACEHOLDER: Final = re.compile(r"\{([a-zA-Z][a-zA-Z0-9_]{0,39})\}")
+CELL_CHARS_MAX: Final = 2_000
+"""Characters of one figure in the prose."""
+FILLED_CHARS_MAX: Final = 60_000
+"""Characters of a filled prose: every number in it is looked at."""
 _SPAN_COLUMNS: Final = frozenset({"document", "raw", "text", "start", "end", "quote"})
 
 
@@ -80,6 +83,11 @@ def fill(draft: AnswerDraft, world: World, question: str) -> tuple[Answer, tuple
         for name in missing
         if name not in named
     ]
+    if len(prose) > FILLED_CHARS_MAX:
+        problems.append(
+            Problem("answer.too_long", "", f"the filled prose has {len(prose)} characters")
+        )
+        prose, filled = prose[:FILLED_CHARS_MAX], [s for s in filled if s[1] <= FILLED_CHARS_MAX]
     audited = audit_prose(prose, filled, figures, world, numbers)
     weak = any(number.label is Label.UNSOURCED for number in audited)
     weak = weak or any(f.label is Label.UNSOURCED for f in figures.values())
@@ -135,6 +143,8 @@ def _figure(world: World, name: str, draft: FigureDraft, numbers: QuestionNumber
     if unfit is not None:
         raise _Unfilled("answer.display", unfit)
     value = reader.text(position, column)
+    if value is not None and len(value) > CELL_CHARS_MAX:
+        raise _Unfilled("answer.too_long", f"the cell has {len(value)} characters; cite a passage")
     origin = step.origins[column]
     label, reason = column_label(origin, numbers)
     flags = []
