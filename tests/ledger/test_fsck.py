@@ -2,64 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
-import subprocess
-import sys
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from support.ledger_rows import World, row, unguarded
+from support.ledger_rows import World, broken, codes, row, unguarded
 
-from tieout.artifacts.address import Address
 from tieout.artifacts.memory import MemoryStore
 from tieout.ledger.audit import database, shapes
-from tieout.ledger.audit.findings import Level, Report
+from tieout.ledger.audit.findings import Level
 from tieout.ledger.audit.fsck import check, check_rows
 from tieout.ledger.audit.objects import LocalObjects, StoreObjects
-from tieout.ledger.audit.tables import TABLE_MEDIA
 from tieout.ledger.log import MemoryLog
 from tieout.ledger.row import (
     ENTRY_BYTES_MAX,
     INSTRUCTION_BYTES_MAX,
-    Attachment,
-    ControlTotal,
-    Input,
     Kind,
-    LedgerRow,
-    OutputRef,
     Status,
 )
 from tieout.ledger.schema import APPLICATION_ID, FORMAT_VERSION, OBJECTS
 from tieout.ledger.sqlite import create, open_log, read_log
 
-ROOT = Path(__file__).parents[2]
 SIZE = 8
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory) -> World:
-    return World(tmp_path_factory.mktemp("world"))
-
-
-@pytest.fixture
-def world(template: World, tmp_path) -> World:
-    return template.copied(tmp_path)
-
-
-def verify(world: World, **options) -> Report:
-    return check(world.ledger, LocalObjects(world.folder), **options)
-
-
-def broken(report: Report) -> list[tuple[str, int | None]]:
-    return [(item.code, item.index) for item in report.findings if item.level is Level.BROKEN]
-
-
-def codes(report: Report) -> list[str]:
-    return [item.code for item in report.findings]
 
 
 def raw_rows(world: World) -> list[tuple[object, ...]]:
@@ -71,7 +38,7 @@ def raw_rows(world: World) -> list[tuple[object, ...]]:
 
 
 def test_a_record_that_holds_has_no_findings(world: World) -> None:
-    report = verify(world)
+    report = world.verify()
     assert report.findings == ()
     assert report.holds
     assert (report.entries, report.objects, report.root) == (SIZE, 9, world.root)
@@ -89,7 +56,7 @@ def test_a_kept_root_is_confirmed_at_every_size(world: World) -> None:
     for size in range(SIZE + 1):
         log = MemoryLog()
         log.append(world.rows[:size])
-        report = verify(world, expect_root=(size, log.root().hex().upper()))
+        report = world.verify(expect_root=(size, log.root().hex().upper()))
         assert report.findings == ()
 
 
@@ -156,11 +123,11 @@ def test_a_flipped_byte_in_the_file_is_found_at_its_index(world: World) -> None:
             except Exception as error:
                 assert "malformed JSON" in str(error) or "NOT NULL" in str(error)
                 continue
-        report = verify(world)
+        report = world.verify()
         assert not report.holds
         assert {at for code, at in broken(report) if code.startswith("chain.")} == {index}
         world.rewrite(f"UPDATE entry SET {column} = ? WHERE idx = {index}", values=(value,))
-    assert verify(world).holds
+    assert world.verify().holds
 
 
 EDITS = {
@@ -220,7 +187,7 @@ def test_what_a_hand_with_the_file_can_do_is_found_at_its_index(
     world: World, statements, expected
 ) -> None:
     world.rewrite(*statements)
-    report = verify(world)
+    report = world.verify()
     found = broken(report)
     for code, index in expected.items():
         assert next(at for name, at in found if name == code) == index
@@ -229,8 +196,8 @@ def test_what_a_hand_with_the_file_can_do_is_found_at_its_index(
 
 def test_a_cut_off_end_holds_in_itself_and_is_found_by_a_kept_root(world: World) -> None:
     world.rewrite(f"DELETE FROM entry WHERE idx = {SIZE - 1}")
-    assert verify(world).holds
-    report = verify(world, expect_root=(SIZE, world.root))
+    assert world.verify().holds
+    report = world.verify(expect_root=(SIZE, world.root))
     assert broken(report) == [("log.shorter", None)]
 
 
@@ -242,11 +209,11 @@ def test_a_wholly_rewritten_history_is_found_by_a_kept_root(world: World) -> Non
     world.ledger.unlink()
     with create(world.ledger) as log:
         log.append(rows)
-    assert verify(world).findings == ()
+    assert world.verify().findings == ()
     for size in range(3, SIZE + 1):
         earlier = MemoryLog()
         earlier.append(world.rows[:size])
-        report = verify(world, expect_root=(size, earlier.root().hex()))
+        report = world.verify(expect_root=(size, earlier.root().hex()))
         assert broken(report) == [("root.differs", None)]
 
 
@@ -256,8 +223,8 @@ def test_an_older_copy_put_back_is_found_by_a_kept_root(world: World) -> None:
         log.append([row(8)])
         kept = (log.size(), log.root().hex())
     world.ledger.write_bytes(older)
-    assert verify(world).holds
-    assert broken(verify(world, expect_root=kept)) == [("log.shorter", None)]
+    assert world.verify().holds
+    assert broken(world.verify(expect_root=kept)) == [("log.shorter", None)]
 
 
 # --- the file around the entries ------------------------------------------------------------
@@ -268,20 +235,20 @@ def test_a_missing_or_altered_trigger_is_a_warning(world: World, name: str) -> N
     connection = database.sqlite3.connect(world.ledger)
     connection.execute(f"DROP TRIGGER {name}")
     connection.commit()
-    report = verify(world)
+    report = world.verify()
     assert [(item.level, item.code) for item in report.findings] == [
         (Level.WARNING, "trigger.missing")
     ]
     connection.execute(f"CREATE TRIGGER {name} BEFORE UPDATE ON entry BEGIN SELECT 1; END")
     connection.commit()
     connection.close()
-    assert codes(verify(world)) == ["trigger.differs"]
-    assert verify(world).holds
+    assert codes(world.verify()) == ["trigger.differs"]
+    assert world.verify().holds
 
 
 def test_a_missing_index_and_a_stranger_are_warnings(world: World) -> None:
     world.rewrite("DROP INDEX entry_trace", "CREATE TABLE notes(a)")
-    assert codes(verify(world)) == ["index.missing", "schema.stranger"]
+    assert codes(world.verify()) == ["index.missing", "schema.stranger"]
 
 
 def test_an_index_that_hides_an_entry_is_found(world: World) -> None:
@@ -299,13 +266,13 @@ def test_an_index_that_hides_an_entry_is_found(world: World) -> None:
     connection.close()
     with read_log(world.ledger) as log:
         assert log.find("req-3") is None
-    report = verify(world)
+    report = world.verify()
     assert ("database.damaged", None) in broken(report)
 
 
 def test_a_file_of_another_program_or_format(world: World) -> None:
     world.rewrite("PRAGMA application_id = 7", "PRAGMA user_version = 9")
-    assert codes(verify(world)) == ["ledger.not_ours", "ledger.format"]
+    assert codes(world.verify()) == ["ledger.not_ours", "ledger.format"]
 
 
 NO_LEDGERS = {
@@ -322,7 +289,7 @@ NO_LEDGERS = {
 @pytest.mark.parametrize("spoil", list(NO_LEDGERS.values()), ids=list(NO_LEDGERS))
 def test_what_is_no_ledger_is_a_finding(world: World, spoil) -> None:
     spoil(world.ledger)
-    report = verify(world, expect_root=(SIZE, world.root))
+    report = world.verify(expect_root=(SIZE, world.root))
     assert not report.holds
     assert "log.shorter" in codes(report)
     assert "object.orphan" in codes(report)
@@ -336,7 +303,7 @@ def test_a_view_in_the_place_of_the_table_cannot_run_anything(world: World) -> N
         " SELECT i AS idx, x'' AS entry, x'' AS previous, x'' AS sha256_hash FROM n"
     )
     connection.close()
-    report = verify(world)
+    report = world.verify()
     assert {"table.differs", "database.damaged"} <= set(codes(report))
     assert report.entries == 0
 
@@ -379,7 +346,7 @@ def test_a_file_cut_off_anywhere_never_makes_it_raise(world: World) -> None:
     whole = world.ledger.read_bytes()
     for size in range(0, len(whole), 1_024):
         world.ledger.write_bytes(whole[:size])
-        assert not verify(world, expect_root=(SIZE, world.root)).holds
+        assert not world.verify(expect_root=(SIZE, world.root)).holds
 
 
 def test_rows_of_other_types_never_make_it_raise(world: World) -> None:
@@ -401,259 +368,3 @@ def test_the_schema_written_twice_says_the_same() -> None:
     assert tuple(Status) == shapes.STATUSES
     assert shapes.ENTRY_BYTES_MAX == ENTRY_BYTES_MAX
     assert shapes.INSTRUCTION_BYTES_MAX == INSTRUCTION_BYTES_MAX
-
-
-# --- objects --------------------------------------------------------------------------------
-
-
-def test_one_flipped_bit_in_any_object_is_found(world: World) -> None:
-    for address in list(world.store.addresses()):
-        path = world.path(address)
-        whole = path.read_bytes()
-        for position in {0, len(whole) // 2, len(whole) - 1}:
-            changed = bytearray(whole)
-            changed[position] ^= 1 << position % 8
-            rewrite(path, bytes(changed))
-            report = verify(world)
-            assert codes(report) == ["object.corrupt"]
-            assert report.findings[0].address == str(address)
-        rewrite(path, whole)
-    assert verify(world).findings == ()
-
-
-def test_an_object_missing_swapped_emptied_or_replaced_by_a_folder(world: World) -> None:
-    first, second = list(world.store.addresses())[:2]
-    one, two = world.path(first).read_bytes(), world.path(second).read_bytes()
-    world.path(first).unlink()
-    report = verify(world)
-    assert [(item.code, item.address) for item in report.findings] == [
-        ("object.missing", str(first))
-    ]
-    world.path(first).mkdir()
-    assert codes(verify(world)) == ["object.unreadable"]
-    world.path(first).rmdir()
-    rewrite(world.path(first), b"")
-    assert codes(verify(world)) == ["object.corrupt"]
-    rewrite(world.path(first), two)
-    rewrite(world.path(second), one)
-    assert codes(verify(world)) == ["object.corrupt", "object.corrupt"]
-
-
-def test_a_pipe_in_the_place_of_an_object_does_not_stop_it(world: World) -> None:
-    first = next(iter(world.store.addresses()))
-    world.path(first).unlink()
-    os.mkfifo(world.path(first))
-    assert codes(verify(world)) == ["object.unreadable"]
-
-
-def test_objects_that_no_entry_names_are_a_notice(world: World) -> None:
-    extra = world.store.put(b"left by a step that was cut off")
-    (world.folder / "objects" / "blake3" / "notes.txt").write_text("hm")
-    (world.path(extra.address).parent / "short").write_text("hm")
-    report = verify(world)
-    assert report.holds
-    assert codes(report) == ["object.orphan", "store.stranger", "store.stranger"]
-    assert report.findings[0].address == str(extra.address)
-
-
-def test_no_store_at_all(world: World) -> None:
-    shutil.rmtree(world.folder)
-    report = verify(world)
-    assert set(codes(report)) == {"object.missing"}
-    assert len(report.findings) == 9
-
-
-def rewrite(path: Path, payload: bytes) -> None:
-    path.unlink(missing_ok=True)
-    path.write_bytes(payload)
-
-
-# --- claims ---------------------------------------------------------------------------------
-
-
-def claims(store: MemoryStore, *rows: LedgerRow) -> Report:
-    log = MemoryLog()
-    log.append(rows)
-    raw = [(e.index, e.entry, e.previous, e.sha256_hash) for e in log.entries()]
-    return check_rows(raw, StoreObjects(store))
-
-
-def output(world: World, **changes) -> OutputRef:
-    fields = {name: getattr(world.table, name) for name in OutputRef.__dataclass_fields__}
-    return OutputRef(**(fields | changes))
-
-
-FALSE = {
-    "its SHA-256": ({"sha256": "0" * 64}, "object.sha256"),
-    "its size": ({"size": 1}, "object.size"),
-    "its digest": ({"content_digest": "tieout.content/1:" + "0" * 64}, "table.digest"),
-    "its digest's name": ({"content_digest": "tieout.content/2:" + "0" * 64}, "table.digest"),
-    "its rows": ({"row_count": 4}, "table.rows"),
-    "its total": ({"control_totals": (ControlTotal("amount", "-3"),)}, "table.totals"),
-    "no total": ({"control_totals": ()}, "table.totals"),
-    "another column's": ({"control_totals": (ControlTotal("line_id", "-2"),)}, "table.totals"),
-}
-
-
-@pytest.mark.parametrize(("changes", "code"), list(FALSE.values()), ids=list(FALSE))
-def test_a_false_word_about_a_table_is_found(world: World, changes, code) -> None:
-    made = row(0, deterministic_output=output(world, **changes))
-    report = check_rows(raw_of(made), LocalObjects(world.folder))
-    assert (code, 0) in broken(report)
-
-
-def raw_of(*rows: LedgerRow) -> list[tuple[object, ...]]:
-    log = MemoryLog()
-    log.append(rows)
-    return [(e.index, e.entry, e.previous, e.sha256_hash) for e in log.entries()]
-
-
-def test_a_table_without_a_digest_is_a_warning(world: World) -> None:
-    made = row(0, deterministic_output=output(world, content_digest=None))
-    report = check_rows(raw_of(made), LocalObjects(world.folder))
-    assert report.holds
-    assert "table.no_digest" in codes(report)
-
-
-def test_bytes_that_are_no_table_are_found(world: World) -> None:
-    store = MemoryStore()
-    for payload in (b"", b"no table", world.store.get(world.table.address)[:-30]):
-        stored = store.put(payload)
-        ref = OutputRef(stored.address, stored.sha256, stored.size, TABLE_MEDIA)
-        report = claims(store, row(0, deterministic_output=ref))
-        assert ("table.malformed", 0) in broken(report)
-
-
-def test_each_word_about_an_attachment_is_checked(world: World) -> None:
-    (first,) = world.rows[1].attachments
-    for changes in ({"sha256": "1" * 64}, {"size": 7}):
-        fields = {name: getattr(first, name) for name in Attachment.__dataclass_fields__}
-        made = row(0, attachments=(Attachment(**(fields | changes)),))
-        found = broken(check_rows(raw_of(made), LocalObjects(world.folder)))
-        assert found == [("object." + next(iter(changes)), 0)]
-
-
-def test_what_is_named_must_be_there() -> None:
-    ghost = Address.of(b"never stored")
-    for changes in ({"executed": ghost}, {"raw_llm_instruction": ghost}):
-        report = claims(MemoryStore(), row(0, **changes))
-        assert broken(report) == [("object.missing", 0)]
-
-
-def test_an_input_must_have_been_recorded_before(world: World) -> None:
-    result, table = Input("x", world.result.address), Input("y", world.table.address)
-    first = row(0, deterministic_output=world.table)
-    objects = LocalObjects(world.folder)
-
-    def found(*rows: LedgerRow) -> list[tuple[str, int | None]]:
-        return broken(check_rows(raw_of(*rows), objects))
-
-    assert found(first, row(1, inputs=(table,), deterministic_output=world.result)) == []
-    later = row(1, inputs=(result,)), row(2, deterministic_output=world.result)
-    assert found(first, *later) == [("input.unrecorded", 1)]
-    itself = row(1, inputs=(result,), deterministic_output=world.result)
-    assert found(first, itself) == [("input.unrecorded", 1)]
-    seen = world.rows[5].attachments[0]
-    attached = row(1, inputs=(Input("own", seen.address),), attachments=(seen,))
-    assert found(first, attached) == []
-
-
-def test_what_a_model_was_shown_must_have_been_recorded_before(world: World) -> None:
-    seen = world.rows[5].attachments[0]
-    shown = {"kind": Kind.MODEL_REQUEST, "inputs": (Input("seen", seen.address),)}
-    objects = LocalObjects(world.folder)
-    before = [row(0, attachments=(seen,)), row(1, **shown)]
-    assert broken(check_rows(raw_of(*before), objects)) == []
-    after = [row(0, **shown), row(1, attachments=(seen,))]
-    assert broken(check_rows(raw_of(*after), objects)) == [("request.unrecorded", 0)]
-    beside = [row(0, **shown, attachments=(seen,))]
-    assert broken(check_rows(raw_of(*beside), objects)) == [("request.unrecorded", 0)]
-
-
-def test_a_repeated_req_is_found(world: World) -> None:
-    first, second = raw_of(row(0))[0], raw_of(row(1, req="req-0"))[0]
-    link = sha256(b"\x02" + first[3] + sha256(b"\x00" + second[1]).digest()).digest()
-    report = check_rows([first, (1, second[1], first[3], link)], LocalObjects(world.folder))
-    assert broken(report) == [("req.repeated", 1)]
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (b'"attempt":1', b'"attempt":true'),
-        (b'"attempt":1', b'"attempt":1.0'),
-        (b'"attempt":1', b'"attempt": 1'),
-        (b'"attempt":1', b'"attempt":9007199254740992'),
-        (b'"attempt":1,', b""),
-        (b'"attempt":1', b'"attempt":1,"attempt":1'),
-        (b'"attempt":1', b'"attempt":1,"attempt2":1'),
-        (b'"kind":"sql"', b'"kind":"thought"'),
-        (b'"req":"req-0"', b'"req":""'),
-        (b'"req":"req-0"', b'"req":"\\ud800"'),
-        (b'"req":"req-0"', b'"req":"\\u0000"'),
-        (b"2026-06-30", b"2026-06-31"),
-        (b"tieout.entry/1", b"tieout.entry/2"),
-        (b'"status":"done"', b'"status":null'),
-    ],
-)
-def test_an_entry_that_is_none_is_found_though_its_hash_is_right(old, new) -> None:
-    payload = row(0).entry()
-    assert payload.count(old) == 1
-    bent = payload.replace(old, new)
-    link = sha256(b"\x02" + bytes(32) + sha256(b"\x00" + bent).digest()).digest()
-    report = check_rows([(0, bent, bytes(32), link)], StoreObjects(MemoryStore()))
-    assert set(broken(report)) == {("entry.malformed", 0)}
-
-
-# --- independence ---------------------------------------------------------------------------
-
-WRITERS = ["row", "refs", "reading", "fields", "canon", "merkle", "log", "sqlite", "sqlite_file"]
-
-
-def modules(program: str) -> set[str]:
-    command = [sys.executable, "-c", f"import sys; {program}; print(*sys.modules)"]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    return set(result.stdout.split())
-
-
-def test_the_check_shares_no_code_with_the_writer() -> None:
-    loaded = modules("import tieout.ledger.audit.fsck, tieout.ledger.audit.__main__")
-    assert not loaded & {f"tieout.ledger.{name}" for name in WRITERS}
-    assert "tieout.artifacts.table" not in loaded
-    assert not loaded & {"apsw", "pyarrow", "pydantic", "duckdb", "boto3", "anthropic", "sqlglot"}
-    assert {f"tieout.ledger.{name}" for name in WRITERS} <= modules(
-        "import tieout.ledger.sqlite, tieout.ledger.reading"
-    )
-
-
-def audit(*arguments: object, before: str = "pass") -> subprocess.CompletedProcess[str]:
-    program = (
-        f"import sys; {before}; from tieout.ledger.audit.__main__ import main; sys.exit(main())"
-    )
-    command = [sys.executable, "-c", program, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def test_the_command_says_what_it_found(world: World) -> None:
-    places = ("--ledger", world.ledger, "--store", world.folder)
-    result = audit(*places, "--json", "--expect", f"{SIZE}:{world.root}")
-    assert (result.returncode, result.stderr) == (0, "")
-    document = json.loads(result.stdout)
-    assert (document["holds"], document["entries"], document["findings"]) == (True, SIZE, [])
-    result = audit(*places, "--expect", f"{SIZE}:{'0' * 64}")
-    assert result.returncode == 1
-    assert "root.differs" in result.stdout
-    assert "does not hold: 1 broken" in result.stdout
-    assert audit(*places, "--expect", "8").returncode == 2
-    assert audit("--ledger", world.ledger).returncode == 2
-
-
-def test_without_pyarrow_tables_are_unchecked_and_all_else_is_checked(world: World) -> None:
-    places = ("--ledger", world.ledger, "--store", world.folder, "--json")
-    result = audit(*places, before="sys.modules['pyarrow'] = None")
-    document = json.loads(result.stdout)
-    assert result.returncode == 0
-    assert [(item["level"], item["code"]) for item in document["findings"]] == [
-        ("unchecked", "table.unchecked")
-    ] * 2
-    assert document["objects"] == 9

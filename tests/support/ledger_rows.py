@@ -17,6 +17,10 @@ from tieout.artifacts.address import Address
 from tieout.artifacts.local import LocalStore
 from tieout.artifacts.store import RetentionClass
 from tieout.artifacts.table import TABLE_MEDIA, canonical
+from tieout.ledger.audit.findings import Level, Report
+from tieout.ledger.audit.fsck import check
+from tieout.ledger.audit.objects import LocalObjects
+from tieout.ledger.log import MemoryLog
 from tieout.ledger.row import (
     Attachment,
     ControlTotal,
@@ -213,6 +217,9 @@ class World:
     def path(self, address: Address) -> Path:
         return self.folder / address.key
 
+    def verify(self, **options: Any) -> Report:
+        return check(self.ledger, LocalObjects(self.folder), **options)
+
     def rewrite(self, *statements: str, values: Sequence[object] = ()) -> None:
         """What anyone with the file and the sqlite3 shell can do."""
         with unguarded(self.ledger) as connection:
@@ -238,3 +245,18 @@ class unguarded:  # noqa: N801 - reads as a statement
             self.connection.execute(statement)
         self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self.connection.close()
+
+
+def broken(report: Report) -> list[tuple[str, int | None]]:
+    return [(item.code, item.index) for item in report.findings if item.level is Level.BROKEN]
+
+
+def codes(report: Report) -> list[str]:
+    return [item.code for item in report.findings]
+
+
+def raw_of(*rows: LedgerRow) -> list[tuple[object, ...]]:
+    """The rows as an audit reads them, chained."""
+    log = MemoryLog()
+    log.append(rows)
+    return [(e.index, e.entry, e.previous, e.sha256_hash) for e in log.entries()]
