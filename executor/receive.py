@@ -34,6 +34,8 @@ def receive(source: Source, root: Path, limits: Limits) -> tuple[Received, ...]:
     table = source.table
     if table.file is not None:
         path = root / table.file
+        if not path.exists():
+            raise _source_missing(source.name, path, "file")
         return (Received(path.name, read_whole(path, limits.source_bytes_max)),)
     folder = root / (table.folder or "")
     if not folder.is_dir():

@@ -8,6 +8,7 @@ Source: DESIGN §8.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,8 @@ from tieout.artifacts.address import Address
 from tieout.artifacts.layers import Overlay, Restricted
 from tieout.artifacts.memory import MemoryStore
 from tieout.artifacts.store import Store
-from tieout.executor.errors import ExecutorError, Exit
+from tieout.executor.ending import is_ending
+from tieout.executor.errors import ExecutorError
 from tieout.executor.receive import Received
 from tieout.executor.snapshot import build, source_of
 from tieout.ledger.log import Entry, Log
@@ -58,7 +60,8 @@ def readable(store: Store, entries: Sequence[Entry]) -> frozenset[Address]:
         if row.kind is Kind.RUN:
             allowed |= {part.address for part in row.attachments}
             if row.deterministic_output is not None:
-                allowed.add(row.deterministic_output.address)
+                address = row.deterministic_output.address
+                allowed |= {address, *_plans(store.get(address))}
             for item in row.inputs:
                 allowed.add(item.address)
                 _, files = source_of(store.get(item.address))
@@ -66,11 +69,15 @@ def readable(store: Store, entries: Sequence[Entry]) -> frozenset[Address]:
         elif row.kind is Kind.MODEL_REPLY and row.deterministic_output is not None:
             allowed.add(row.deterministic_output.address)
             allowed |= {p.address for p in row.attachments if p.role.startswith("attempt:")}
-        elif row.kind is Kind.QUESTION:
-            allowed |= {p.address for p in row.attachments if p.role == "plan_file"}
         elif row.kind is Kind.FAILURE:
             allowed |= {p.address for p in row.attachments if p.role.startswith("attempt:")}
     return frozenset(allowed)
+
+
+def _plans(questions: bytes) -> set[Address]:
+    """The plan files that a run's questions name."""
+    listed = json.loads(questions)["questions"]
+    return {Address.parse(question["plan"]) for question in listed if question["plan"]}
 
 
 def replay_store(store: Store, entries: Sequence[Entry]) -> Store:
@@ -111,15 +118,21 @@ class Comparison:
     builds: tuple[Difference, ...]
 
 
-def compare(recorded: Iterable[Entry], replayed: Iterable[Entry]) -> Comparison:
-    """Compare by `req`, everything but time, the store's own version and the builds."""
+def compare(
+    recorded: Iterable[Entry], replayed: Iterable[Entry], *, finished: bool = True
+) -> Comparison:
+    """Compare by `req`, everything but time, the store's own version and the builds.
+
+    finished: False for a run that was cut off; what a replay then makes beyond its end is no
+    difference.
+    """
     new = {entry.row.req: entry.row for entry in replayed}
     differences: list[Difference] = []
     builds: list[Difference] = []
     compared = addresses = digests = 0
     for entry in recorded:
         old = entry.row
-        if old.kind is Kind.SNAPSHOT:
+        if old.kind is Kind.SNAPSHOT or is_ending(old):
             continue
         row = new.pop(old.req, None)
         place = f"{old.subject} {old.kind}"
@@ -138,6 +151,7 @@ def compare(recorded: Iterable[Entry], replayed: Iterable[Entry]) -> Comparison:
     differences += [
         Difference(f"{row.subject} {row.kind}", "row", "not recorded", "came out")
         for row in new.values()
+        if finished
     ]
     return Comparison(compared, addresses, digests, tuple(differences), tuple(builds))
 
@@ -178,15 +192,3 @@ def _executor(row: LedgerRow) -> str:
     info = row.executor
     settings = ", ".join(f"{key}={value}" for key, value in info.settings.items())
     return f"{info.name} {info.version} {info.build} ({settings})"
-
-
-def other_build(comparison: Comparison) -> ExecutorError:
-    """The error for a replay that was run by another build than the run itself."""
-    first = comparison.builds[0]
-    return ExecutorError(
-        "replay.other_build",
-        f"recorded by {first.recorded}, replayed by {first.replayed}",
-        place=first.place,
-        remedy="Replay with the recorded build; equality across builds is not promised.",
-        exit_code=Exit.OTHER_FORMAT,
-    )

@@ -115,6 +115,10 @@ def _run_row(
         tool="run",
         inputs=tuple(Input(f"snapshot:{name}", pinned[name]) for name in sorted(pinned)),
         output=Made("output", questions_payload(questions.questions), JSON_MEDIA),
+        # All plans are kept before the first question: a run that is cut off can be replayed.
+        loose=tuple(
+            Made("plan_file", q.plan, JSON_MEDIA) for q in questions.questions if q.plan is not None
+        ),
         parts=(
             Made("questions_file", questions.payload, TOML_MEDIA),
             Made("catalog_file", batch.catalog.payload, TOML_MEDIA),

@@ -11,7 +11,8 @@ from typing import Final
 from tieout.artifacts.values import is_numeric
 from tieout.executor.grammar import Display
 
-_EXACT: Final = Context(prec=120)
+# A binary float can have 309 digits before the point; more are never rounded away here.
+_EXACT: Final = Context(prec=400)
 _ROUNDING: Final = {"half-up": ROUND_HALF_UP, "half-even": ROUND_HALF_EVEN}
 _NUMBERS: Final = frozenset({"number", "currency", "percent"})
 NOT_FINITE: Final = frozenset({"NaN", "Infinity", "-Infinity"})
@@ -48,7 +49,7 @@ def shown(value: str | None, display: Display) -> str:
 def _rounded(number: Decimal, display: Display) -> Decimal:
     places = display.places
     if places is None:
-        return number
+        return abs(number) if number == 0 else number
     rounded = number.quantize(
         Decimal(1).scaleb(-places), rounding=_ROUNDING[display.rounding], context=_EXACT
     )

@@ -31,7 +31,7 @@ from tieout.ledger.canon import encode
 from tieout.ledger.citation import REPORT_MEDIA, Answer, AnswerStatus
 from tieout.ledger.row import ExecutorInfo, Input, Kind, ModelUse, Outcome, Position, Status
 from tieout.planner.answer import Problem, fill
-from tieout.planner.errors import PlannerError
+from tieout.planner.errors import TextRefused
 from tieout.planner.model import Model, ModelError, Prompt, Reply, ReplyOutcome
 from tieout.planner.prompt import INSTRUCTIONS, INSTRUCTIONS_ROLE
 from tieout.planner.questions import Question
@@ -149,12 +149,13 @@ class Loop:
             raise _Ended("limit.turns", f"more than {self.limits.turns_max} turns")
         reply, receipt = self._ask()
         self._check(reply)
+        # Shown before it is read: a refusal names a line and a column of this very text.
+        self.segments.append(self.recorder.show(receipt, "text", role="plan"))
         try:
-            parsed = parse_turn(plan_text(reply.text))
-        except (PlanRefused, PlannerError) as error:
+            parsed = parse_turn(_placed_plan(reply.text))
+        except (PlanRefused, TextRefused) as error:
             self._send_back_text(error)
             return "", None
-        self.segments.append(self.recorder.show(receipt, "text", role="plan"))
         if isinstance(parsed.turn, AnswerTurn):
             return self._answer(parsed)
         self._perform(parsed)
@@ -246,6 +247,8 @@ class Loop:
         """stop_reason before the text: a reply that was cut short is not read as a plan."""
         if reply.outcome is not ReplyOutcome.COMPLETE:
             raise _Ended(_ENDINGS[reply.outcome], reply.detail or str(reply.outcome))
+        if len(reply.text) > self.limits.reply_chars_max:
+            raise _Ended("limit.reply", f"the reply has {len(reply.text)} characters")
         if self.tokens > self.limits.question_tokens_max:
             raise _Ended("limit.tokens", f"{self.tokens} tokens were used")
 
@@ -299,14 +302,15 @@ class Loop:
                 outcome=outcome,
             )
         )
+        if problems:
+            self.receipts.append(receipt)
         if problems and not last:
             self.sent_back += 1
             self.segments.append(self.recorder.show(receipt, "refusal", role="refusal"))
 
-    def _send_back_text(self, error: PlanRefused | PlannerError) -> None:
+    def _send_back_text(self, error: PlanRefused | TextRefused) -> None:
         """A text that is no plan goes back with position and reason, a bounded number of times."""
-        line, column = getattr(error, "line", None), getattr(error, "column", None)
-        text = refusal_text(error, step="plan", line=line, column=column)
+        text = refusal_text(error, step="plan", line=error.line, column=error.column)
         (receipt,) = self.recorder.record(
             RowDraft(
                 kind=Kind.REFUSAL,
@@ -319,7 +323,7 @@ class Loop:
                     Status.REFUSED,
                     error.code,
                     error.message[:2_000],
-                    Position(line, column) if line and column else None,
+                    Position(error.line, error.column),
                 ),
             )
         )
@@ -353,6 +357,13 @@ class Loop:
             )
         )
         return receipt
+
+
+def _placed_plan(reply: str) -> str:
+    """The plan of a reply with what stands before it blanked: lines and columns are the reply's."""
+    plan = plan_text(reply)
+    before = reply[: reply.index(plan)]
+    return "".join("\n" if mark == "\n" else " " for mark in before) + plan
 
 
 def _question_text(question: Question) -> bytes:

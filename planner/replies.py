@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
-from tieout.planner.errors import PlannerError
+from tieout.planner.errors import PlannerError, TextRefused
 from tieout.planner.model import ReplyOutcome
 
 __all__ = [
@@ -324,9 +324,11 @@ def _refuse(
 ) -> NoReturn:
     line = text.count("\n", 0, offset) + 1
     column = offset - (text.rfind("\n", 0, offset) + 1) + 1
-    raise PlannerError(
+    raise TextRefused(
         f"{subject.prefix}.{code}",
         said,
-        place=f"{subject.place}, line {line}, column {column}",
+        place=subject.place,
         remedy=subject.remedy,
+        line=line,
+        column=column,
     ) from cause

@@ -16,6 +16,7 @@ from tieout.executor.record import Receipt
 from tieout.executor.world import World
 from tieout.ledger.canon import Json, encode
 from tieout.ledger.citation import REPORT_FORMAT, Answer, Figure, Flag, NumberInProse
+from tieout.ledger.row import Status
 from tieout.planner.questions import Question
 
 
@@ -109,13 +110,14 @@ def make_report(
         expectations=_expectations(question, answer),
         steps=tuple(_step(receipt) for receipt in receipts if receipt.kind in _STEP_KINDS),
         refusals=tuple(
-            _refusal(receipt) for receipt in receipts if receipt.kind in {"refusal", "failure"}
+            _refusal(receipt) for receipt in receipts if receipt.outcome.status in _NOT_DONE
         ),
         unused=_unused(answer, world),
     )
 
 
 _STEP_KINDS = frozenset({"sql", "search", "extract"})
+_NOT_DONE = frozenset({Status.REFUSED, Status.FAILED})
 
 
 def _step(receipt: Receipt) -> dict[str, Json]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,12 +40,16 @@ _EPOCH: Final = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The outcome of a replay. stopped: why it could not go on to the end of the run, or ""."""
+    """The outcome of a replay.
+
+    finished: whether the run itself came to its end. stopped: why the replay could not, or "".
+    """
 
     run: str
     questions: int
     comparison: Comparison
     stopped: str
+    finished: bool = True
 
     @property
     def agrees(self) -> bool:
@@ -75,7 +79,7 @@ def replay(
     parts = {part.role: part.address for part in opened.attachments}
     settings = json.loads(world.get(parts["settings"]))
     catalog: Catalog = catalog_of(world.get(parts["catalog_file"]))
-    questions = _questions(world, opened, parts["questions_file"], _plans(entries))
+    questions = _questions(world, opened, parts["questions_file"])
     lookup = _Replies(world, entries)
     memory = MemoryLog()
     recorder = Recorder(world, memory, SteppingClock(_EPOCH), run)
@@ -96,11 +100,14 @@ def replay(
         if error.code != "recorded.missing":
             raise
         stopped = str(error)
-    comparison = compare(entries, memory.entries())
-    if stopped and _unfinished(entries):
+    finished = not _unfinished(entries)
+    comparison = compare(entries, memory.entries(), finished=finished)
+    if not finished:
         # The run itself was cut off; what was recorded of it can be compared all the same.
-        stopped = f"the run was not finished: {stopped}"
-    return Replayed(run, len(questions.questions), _with(comparison, differences), stopped)
+        stopped = f"the run was not finished{': ' + stopped if stopped else ''}"
+    return Replayed(
+        run, len(questions.questions), _with(comparison, differences), stopped, finished
+    )
 
 
 def _with(comparison: Comparison, more: Sequence[Difference]) -> Comparison:
@@ -117,20 +124,7 @@ def _unfinished(entries: Sequence[Entry]) -> bool:
     return not any(e.row.kind is Kind.REPORT and e.row.subject == "batch" for e in entries)
 
 
-def _plans(entries: Sequence[Entry]) -> dict[str, Address]:
-    """The plan files as they were when the run was asked, by question."""
-    return {
-        entry.row.subject: part.address
-        for entry in entries
-        if entry.row.kind is Kind.QUESTION
-        for part in entry.row.attachments
-        if part.role == "plan_file"
-    }
-
-
-def _questions(
-    store: Store, opened: LedgerRow, file: Address, plans: Mapping[str, Address]
-) -> QuestionFile:
+def _questions(store: Store, opened: LedgerRow, file: Address) -> QuestionFile:
     output = opened.deterministic_output
     if output is None:
         raise PlannerError(
@@ -146,7 +140,7 @@ def _questions(
             id=q["id"],
             text=q["text"],
             sources=tuple(q["sources"]),
-            plan=store.get(plans[q["id"]]) if q["plan"] and q["id"] in plans else None,
+            plan=store.get(Address.parse(q["plan"])) if q["plan"] else None,
             plan_name=q["plan_name"],
             as_of=q["as_of"],
             expect=dict(q["expect"]),

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 def list_runs(workspace: Workspace) -> list[dict[str, Json]]:
     """One line for each run, oldest first: id, time, rows so far, how it ended."""
+    from tieout.executor.ending import is_ending
+
     runs: dict[str, dict[str, Json]] = {}
     for entry in workspace.log().entries():
         row = entry.row
@@ -34,7 +36,8 @@ def list_runs(workspace: Workspace) -> list[dict[str, Json]]:
             run["snapshots"] = _plus(run["snapshots"])
             if row.trace_id.startswith("s-"):
                 run["ended"] = "pinned"
-        if row.kind is Kind.REPORT and row.subject == "batch":
+        over = row.kind is Kind.REPORT and row.subject == "batch"
+        if over or is_ending(row):
             run["ended"] = row.outcome.code or str(row.outcome.status)
     return list(runs.values())
 

@@ -222,7 +222,7 @@ def exit_of_replay(replayed: Replayed) -> int:
     comparison = replayed.comparison
     if comparison.builds:
         return Exit.OTHER_FORMAT
-    if replayed.stopped and "not finished" in replayed.stopped:
+    if not replayed.finished and not comparison.differences:
         return Exit.INCOMPLETE
     return Exit.FINE if replayed.agrees else Exit.DOES_NOT_HOLD
 
@@ -245,20 +245,24 @@ def expected(text: str | None) -> tuple[int, str] | None:
 def guarded(
     command: Callable[[], object], arguments: Sequence[str], environ: Mapping[str, str]
 ) -> int:
-    """Run a command; an error of ours is told on standard error and becomes its exit code."""
+    """Run a command; an error of ours is told on standard error and becomes its exit code.
+
+    With --json the last line of standard error is a JSON object whenever the code is not 0.
+    """
+    as_json = "--json" in arguments
     try:
-        code = command()
-        return int(code) if isinstance(code, int) else Exit.FINE
+        found = command()
+        code = int(found) if isinstance(found, int) else Exit.FINE
+        return _ended(code, as_json)
     except RoomError as error:
         sys.stderr.write(f"tieout: {error.code}: {error}\n")
-        if "--json" in arguments:
-            sys.stderr.write(json.dumps(error.document(), ensure_ascii=False) + "\n")
+        _tell(error, as_json)
         return int(error.exit_code)
     except SystemExit as error:
-        return _usage_code(error)
+        return _ended(_usage_code(error), as_json)
     except KeyboardInterrupt:
         sys.stderr.write("tieout: interrupted; what was recorded stays\n")
-        return Exit.INTERRUPTED
+        return _ended(Exit.INTERRUPTED, as_json)
     except BrokenPipeError:
         # The reader of standard output is gone; nothing more can be told there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -268,7 +272,55 @@ def guarded(
             raise
         sys.stderr.write(traceback.format_exc())
         sys.stderr.write("tieout: this is a bug of ours; the record so far is kept\n")
-        return Exit.BUG
+        return _ended(Exit.BUG, as_json)
+
+
+_VERDICTS: Final[Mapping[int, tuple[str, str, str]]] = {
+    Exit.DOES_NOT_HOLD: (
+        "exit.does_not_hold",
+        "it was checked, and it does not hold",
+        "Look at what standard output says differs or is broken.",
+    ),
+    Exit.USAGE: (
+        "exit.usage",
+        "the command line is not understood",
+        "`tieout --help` lists the commands, `tieout COMMAND --help` its options.",
+    ),
+    Exit.INCOMPLETE: (
+        "exit.incomplete",
+        "a question failed, or a run was not finished",
+        "`tieout show latest` says which and why.",
+    ),
+    Exit.ENVIRONMENT: (
+        "exit.environment",
+        "something of this machine is broken",
+        "Look at what standard output calls broken.",
+    ),
+    Exit.OTHER_FORMAT: (
+        "exit.other_build",
+        "the run was recorded by another build",
+        "Replay with the recorded build; equality across builds is not promised.",
+    ),
+    Exit.BUG: ("exit.bug", "this is a bug of ours", "Report it with the lines above."),
+    Exit.INTERRUPTED: (
+        "exit.interrupted",
+        "it was interrupted; what was recorded stays",
+        "Run it again; what is pinned is not read twice.",
+    ),
+}
+
+
+def _ended(code: int, as_json: bool) -> int:
+    """Tell a program that reads standard error what the code means; the code."""
+    if code in _VERDICTS:
+        name, message, remedy = _VERDICTS[code]
+        _tell(RoomError(name, message, remedy=remedy), as_json)
+    return code
+
+
+def _tell(error: RoomError, as_json: bool) -> None:
+    if as_json:
+        sys.stderr.write(json.dumps(error.document(), ensure_ascii=False) + "\n")
 
 
 def _usage_code(error: SystemExit) -> int:

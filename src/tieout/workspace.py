@@ -145,7 +145,11 @@ class Workspace:
 
     def snapshot(self, names: Sequence[str] = ()) -> tuple[PinnedSource, ...]:
         """Pin sources as they are now; all of them without names."""
-        return self._pin(names or tuple(self.catalog.sources), self._recorder("s"))
+        from tieout.executor.ending import ending_recorded
+
+        recorder = self._recorder("s")
+        with ending_recorded(recorder, tool="snapshot"):
+            return self._pin(names or tuple(self.catalog.sources), recorder)
 
     def run(
         self,
@@ -191,20 +195,27 @@ class Workspace:
         told: Callable[[Delivered], None] | None = None,
         started: Callable[[str, int], None] | None = None,
     ) -> BatchResult:
-        """Ask questions that were read already; `run` and `ask` come down to this."""
+        """Ask questions that were read already; `run` and `ask` come down to this.
+
+        Raises before anything is recorded where a plan file or a setting is not usable.
+        """
+        from tieout.executor.ending import ending_recorded
         from tieout.planner.batch import Batch, run_batch
 
-        recorder = self._recorder("r")
+        for question in file.questions:
+            self._choose(question)
         names = sorted({name for question in file.questions for name in question.sources})
-        addresses = (
-            self._newest(names)
-            if pinned
-            else {p.name: p.manifest for p in self._pin(names, recorder)}
-        )
-        if started is not None:
-            started(recorder.trace, len(file.questions))
-        batch = Batch(self.catalog, self.store, self.engine, self._choose, told)
-        return run_batch(batch, recorder, file, addresses, self._run_settings())
+        recorder = self._recorder("r")
+        with ending_recorded(recorder, tool="run"):
+            addresses = (
+                self._newest(names)
+                if pinned
+                else {p.name: p.manifest for p in self._pin(names, recorder)}
+            )
+            if started is not None:
+                started(recorder.trace, len(file.questions))
+            batch = Batch(self.catalog, self.store, self.engine, self._choose, told)
+            return run_batch(batch, recorder, file, addresses, self._run_settings())
 
     def replay(self, run: str, *, engine: Engine | None = None) -> Replayed:
         """Run a past run again from its evidence and compare everything that comes out."""
