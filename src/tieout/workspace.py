@@ -23,7 +23,7 @@ from tieout.artifacts.store import Store
 from tieout.executor.catalog import CATALOG_NAME, Catalog, parse_catalog
 from tieout.executor.clock import Clock, SystemClock
 from tieout.executor.errors import ExecutorError, Exit
-from tieout.ledger.audit.objects import StoreObjects
+from tieout.ledger.audit.objects import LocalObjects, StoreObjects
 from tieout.ledger.canon import Json
 from tieout.ledger.log import Log
 from tieout.settings import Settings, catalog_at, resolve
@@ -238,8 +238,13 @@ class Workspace:
         from tieout.ledger.audit.fsck import check
 
         store = self.store
+        objects = (
+            StoreObjects(store)
+            if "://" in store.location
+            else LocalObjects(Path(store.location))  # the check's own reader of the folder
+        )
         self.close()  # two SQLite libraries in one process drop each other's file locks
-        return check(self.ledger_path, StoreObjects(store), expect_root=expect)
+        return check(self.ledger_path, objects, expect_root=expect)
 
     def drill(self) -> Drill:
         """Look through the ledger and the store by address."""
