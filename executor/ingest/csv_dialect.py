@@ -279,7 +279,7 @@ def _found_header(
     names = _texts(records, dialect, start)
     if not body or not _are_names(names):
         return first, "", plain
-    if any(_kinds_below(records, dialect, body, place) for place in range(common)):
+    if any(_kinds_below(records, dialect, body, common)):
         reason = f"line {lines[start]} is the first with {common} fields, as the records below"
         return start, "", reason
     doubt = (
@@ -304,24 +304,33 @@ def _reads_like_data(records: Records, dialect: Dialect, counted: list[int], wid
     if len(head) != width or not {"moment", "number", "boolean"} & set(head):
         return False
     body = [index for index in counted[1:] if dialect.width(records.texts[index]) == width]
-    kinds = [_kinds_below(records, dialect, body, place) for place in range(width)]
+    kinds = _kinds_below(records, dialect, body, width)
     typed = [(above, below) for above, below in zip(head, kinds, strict=True) if below]
     return bool(typed) and all(above in ("", below) for above, below in typed)
 
 
-def _kinds_below(records: Records, dialect: Dialect, body: list[int], place: int) -> str:
-    """The one kind of every value in a column, "" when it has several or is text or empty."""
-    shapes: set[str] = set()
-    kind = ""
+def _kinds_below(records: Records, dialect: Dialect, body: list[int], width: int) -> list[str]:
+    """Per column the one kind of all its values, "" when it has several or is text or empty."""
+    kinds = [""] * width
+    shapes: list[set[str]] = [set() for _ in kinds]
+    alive = list(range(width))
     for index in body:
-        fields = dialect.fields(records.texts[index])
-        text = fields[place].decode("utf-8").strip(WHITE + "\0") if fields else ""
-        shape = text.translate(_DIGITS)
-        if not shape or shape in shapes:
-            continue
-        shapes.add(shape)
-        this = kind_of(shape)
-        if this == "text" or (kind and this != kind):
-            return ""
-        kind = this
-    return kind
+        fields = dialect.fields(records.texts[index]) or []
+        mixed = set()
+        for place in alive:
+            text = fields[place].decode("utf-8").strip(WHITE + "\0")
+            shape = text.translate(_DIGITS)
+            if not shape or shape in shapes[place]:
+                continue
+            shapes[place].add(shape)
+            kind = kind_of(shape)
+            if kind == "text" or kinds[place] not in ("", kind):
+                mixed.add(place)
+                kinds[place] = ""
+            else:
+                kinds[place] = kind
+        if mixed:
+            alive = [place for place in alive if place not in mixed]
+        if not alive:
+            break
+    return kinds

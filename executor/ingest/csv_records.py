@@ -31,9 +31,12 @@ class Dialect:
         self.delimiter = delimiter
         self.quote = quote
         d, q = re.escape(delimiter), re.escape(quote or b"\0")
+        # A quote that another follows never closes: so there is one way to read a field, and
+        # a field that cannot be read is given up in time linear in its length.
         inside = b"[^%b]*(?:%b%b[^%b]*)*" % (q, q, q, q)
-        self._field = re.compile(b"(?:(%b)(%b)%b([^%b]*)|([^%b]*))%b" % (q, inside, q, d, d, d))
-        one = b"(?:%b%b%b[^%b\r\n]*|(?!%b)[^%b\r\n]*)" % (q, inside, q, d, q, d)
+        shut = b"%b(?!%b)" % (q, q)
+        self._field = re.compile(b"(?:(%b)(%b)%b([^%b]*)|([^%b]*))%b" % (q, inside, shut, d, d, d))
+        one = b"(?:%b%b%b[^%b\r\n]*|(?!%b)[^%b\r\n]*)" % (q, inside, shut, d, q, d)
         self._record = re.compile(b"(?:%b%b)*%b(?=[\r\n]|\\Z)" % (one, d, one))
 
     def record_end(self, work: bytes, start: int) -> int:

@@ -135,6 +135,8 @@ REFUSED_BYTES = [
     (b"\xff\xfea\0\n", {}, "csv.encoding", "src, line 1, byte 4"),
     (b'a,b\n1,2\n"x,3\n4,5\n', {}, "csv.unclosed_quote", "src, line 3"),
     (b'a\n"x\ny\n', {}, "csv.unclosed_quote", "src, line 2"),
+    # Read in time linear in the run of quotes, or this test takes minutes.
+    (b"a,b\n" + b'"' * 200_001 + b"\n", {}, "csv.unclosed_quote", "src, line 2"),
     (b"a,__row\n1,2\n", {}, "csv.reserved_name", "src, line 1"),
     (b"a,b\n1,2\n", {"header_line": 9}, "csv.header_line", "src, line 9"),
     (b'a,"b\nc"\n1,2\n', {"header_line": 2}, "csv.header_line", "src, line 2"),
@@ -186,6 +188,13 @@ def test_header_can_be_absent():
 def test_header_that_reads_like_data_can_be_declared():
     reading = read(b"2024,2025\n1,2\n", header_line=1)
     assert reading.table.column_names == ["__row", "2024", "2025"]
+
+
+def test_a_wide_pivot_header_is_not_read_for_each_column_again():
+    head = b"account," + b",".join(b"%d" % n for n in range(1000, 2000))
+    body = b"".join(b"a%d" % n + b",7" * 1000 + b"\n" for n in range(300))
+    assert refusal(head + b"\n" + body).code == "csv.header"
+    assert len(read(head + b"\n" + body, header_line=1).columns) == 1001
 
 
 NAMES = [
