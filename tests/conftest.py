@@ -1,0 +1,78 @@
+"""Which tests run: --slow, --soak, and root ones, which may be skipped anywhere but in CI."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+IN_CI = os.environ.get("CI") == "true"
+OURS = ("TIEOUT_", "ANTHROPIC_", "XDG_")
+KEPT = frozenset({"TIEOUT_SHARED"})
+
+# A shared machine can be slow at any moment: no deadline, and in CI the same examples each time.
+COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("local", **COMMON)
+settings.register_profile("ci", derandomize=True, print_blob=True, **COMMON)
+settings.load_profile("ci" if IN_CI else "local")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
+    parser.addoption("--soak", action="store_true", help="run the tests marked soak too")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """No test sees the settings or the keys of the person who runs it."""
+    for name in [name for name in os.environ if name.startswith(OURS) and name not in KEPT]:
+        del os.environ[name]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Caches and configuration of a program under test go to a folder that is thrown away."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
+            patch.setenv(name, str(tmp_path_factory.mktemp(name.lower())))
+        yield
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        for name in ("slow", "soak"):
+            if name in item.keywords and not config.getoption(f"--{name}"):
+                item.add_marker(pytest.mark.skip(reason=f"{name}: give --{name}"))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """`@pytest.mark.root("strace")`: uid 0, and the programs that it names."""
+    marker = item.get_closest_marker("root")
+    if marker is None:
+        return
+    if os.geteuid() != 0:
+        pytest.skip("root: needs uid 0")
+    for program in marker.args:
+        if shutil.which(program) is None:
+            pytest.skip(f"root: needs {program}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """In CI a root test that skips itself fails: else nobody would see that it never ran."""
+    report = yield
+    chosen = item.get_closest_marker("skip") is None
+    if IN_CI and chosen and report.skipped and item.get_closest_marker("root"):
+        reason = report.longrepr[-1] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"a root test must run in CI, it was skipped: {reason}"
+    return report
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The folder of the repository."""
+    return Path(__file__).resolve().parent.parent
