@@ -16,6 +16,7 @@ from typing import Final
 from tieout.artifacts.address import Address
 from tieout.artifacts.store import RetentionClass, Store, Stored
 from tieout.artifacts.table import TABLE_MEDIA, TableArtifact
+from tieout.artifacts.version import VERSION
 from tieout.executor.clock import Clock
 from tieout.executor.errors import ExecutorError, Exit
 from tieout.ledger.log import Log
@@ -39,7 +40,7 @@ BYTES_MEDIA: Final = "application/octet-stream"
 SQL_MEDIA: Final = "application/sql"
 OUTPUT: Final = "output"
 DONE: Final = Outcome(Status.DONE)
-HOUSE: Final = ExecutorInfo("tieout", "0.1.0")
+HOUSE: Final = ExecutorInfo("tieout", VERSION)
 _MINT: Final = object()
 
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tieout.artifacts.version import VERSION
+
 if TYPE_CHECKING:
     from tieout.workspace import Workspace, init_workspace, open_workspace
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = ["Workspace", "__version__", "init_workspace", "open_workspace"]
 
 

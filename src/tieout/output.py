@@ -115,19 +115,12 @@ class Output:
         self.document(Document(data, text))
 
     def pinned(self, workspace: Workspace, pinned: Sequence[PinnedSource]) -> None:
-        """What `snapshot` pinned."""
-        rows: list[Json] = [
-            {"source": p.name, "snapshot": str(p.manifest), "fresh": p.fresh, "rows": p.rows}
-            for p in pinned
-        ]
-        lines = [
-            f"{p.name:<20} {p.rows:>9} {'pinned' if p.fresh else 'as before'}  {p.manifest}"
-            for p in pinned
-        ]
-        data: dict[str, Json] = {
-            "workspace": str(workspace.catalog.root),
-            "snapshots": rows,
-        }
+        """What `snapshot` pinned, and how each file was read."""
+        from tieout.pinned_text import pinned_data, pinned_lines
+
+        rows: list[Json] = [pinned_data(workspace.store, one) for one in pinned]
+        lines = [line for one in pinned for line in pinned_lines(workspace.store, one)]
+        data: dict[str, Json] = {"workspace": str(workspace.catalog.root), "snapshots": rows}
         self.document(Document(data, "\n".join(lines) or "no sources"))
 
     def batch(self, workspace: Workspace, result: BatchResult) -> None:

@@ -100,3 +100,10 @@ def test_numbers_and_names_of_the_readme_are_those_of_the_project():
     assert {int(c) for row in codes for c in row.split(",")} == {int(e) for e in Exit}
     for path in re.findall(r"\]\(([^)#]+)\)", text):
         assert (ROOT / path).exists(), path
+
+
+def test_the_version_is_said_once():
+    from tieout import __version__
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    assert project["project"]["version"] == __version__

@@ -1,0 +1,49 @@
+"""A pinned source for people and as JSON: what was received and how it was read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tieout.artifacts.store import Store
+from tieout.ledger.canon import Json
+
+if TYPE_CHECKING:
+    from tieout.executor.pinning import PinnedSource
+
+
+def pinned_data(store: Store, pinned: PinnedSource) -> dict[str, Json]:
+    """The snapshot and its manifest."""
+    return {
+        "source": pinned.name,
+        "snapshot": str(pinned.manifest),
+        "fresh": pinned.fresh,
+        "rows": pinned.rows,
+        "manifest": json.loads(store.get(pinned.manifest)),
+    }
+
+
+def pinned_lines(store: Store, pinned: PinnedSource) -> list[str]:
+    """A few lines: name and address, lines accounted for, dialect, rules, control totals."""
+    manifest = json.loads(store.get(pinned.manifest))
+    state = "pinned" if pinned.fresh else "as before"
+    head = f"{pinned.name}  {state}  {pinned.manifest}"
+    if manifest["kind"] == "text":
+        return [head, f"  {pinned.rows} documents"]
+    return [head, *_table_lines(manifest)]
+
+
+def _table_lines(manifest: Mapping[str, Any]) -> list[str]:
+    reading = manifest["reading"]
+    lines = reading["lines"]
+    parts = [f"{count} {kind}" for kind, count in lines.items() if kind != "all" and count]
+    counted = f"{lines['all']} lines = {' + '.join(sorted(parts))}"
+    dialect = f"{reading['encoding']}, delimiter {reading['delimiter']!r}"
+    said = [f"  {manifest['file']['name']}: {counted}; {manifest['table']['rows']} rows; {dialect}"]
+    columns = [f"{c['name']} {c['type']}" for c in reading["columns"]]
+    said.append(f"  columns {', '.join(columns)}")
+    totals = [f"{name} {value}" for name, value in manifest["table"]["control_totals"]]
+    if totals:
+        said.append(f"  totals  {', '.join(totals)}")
+    return said
