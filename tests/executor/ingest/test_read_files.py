@@ -43,6 +43,7 @@ DIALECTS = [
     (b'a,b\n"say ""hi""",5" pipe\n', ",", ("a", "b"), [('say "hi"', '5" pipe')]),
     (b'a,b\n"",""""\n', ",", ("a", "b"), [("", '"')]),
     (b"a,b\n'x,y\n", ",", ("a", "b"), [("'x", "y")]),
+    (b"a;b, c\n1;x, y\n2;z\n", ";", ("a", "b, c"), [(1, "x, y"), (2, "z")]),
     (b"a,b\n", ",", ("a", "b"), []),
     (b"a\n", "", ("a",), []),
 ]
@@ -331,3 +332,13 @@ def test_evidence_after_a_million_bytes_still_decides():
     late = read(plain + b'"x,y",27/06/2026\n')
     assert (late.data_rows, late.table["a"][-1].as_py()) == (70_001, "x,y")
     assert "line 70002: 27/06/2026" in late.columns[1].reason
+
+
+@pytest.mark.parametrize(
+    ("late", "reason"),
+    [("x", "line 70002: x is text"), ("007", "line 70002: 007 begins with 0 as an id does")],
+)
+def test_a_late_value_decides_for_the_whole_column(late, reason):
+    raw = b"a,b\n" + b"1,7\n" * 70_000 + f"1,{late}\n".encode()
+    column = read(raw).columns[1]
+    assert (column.type, column.reason) == ("VARCHAR", reason)
