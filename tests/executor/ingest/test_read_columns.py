@@ -139,6 +139,7 @@ DECLARED = [
     (["1,234"], declare(decimal=","), "DECIMAL(18,3)", [D("1.234")]),
     (["1.005"], declare(decimal="."), "DECIMAL(18,3)", [D("1.005")]),
     (["1.234"], declare(grouping="."), "BIGINT", [1234]),
+    (["1.234"], declare(type="DECIMAL(18,3)", grouping="."), "DECIMAL(18,3)", [D(1234)]),
     (["1.234"], declare(grouping=""), "DECIMAL(18,3)", [D("1.234")]),
     (["5.00 DR", "6.00 CR", "7.00"], declare(negative="DR"), "DECIMAL(18,2)", [D(-5), D(6), D(7)]),
     (["5.00CR"], declare(negative="CR", type="DECIMAL(18,2)"), "DECIMAL(18,2)", [D(-5)]),
