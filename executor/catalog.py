@@ -26,7 +26,7 @@ TypeText = Annotated[
     str,
     Field(
         pattern=(
-            r"^(BOOLEAN|BIGINT|DATE|TIMESTAMP|TIMESTAMPTZ|VARCHAR|"
+            r"^(BOOLEAN|BIGINT|INTEGER|HUGEINT|DATE|TIMESTAMP|TIMESTAMPTZ|VARCHAR|DECIMAL|"
             r"DECIMAL\(\d{1,2}, ?\d{1,2}\))$"
         )
     ),
@@ -61,7 +61,7 @@ class SourceTable(_Declared):
     encoding: str | None = None
     delimiter: str | None = None
     quote: str | None = None
-    header_line: Annotated[int, Field(ge=1)] | None = None
+    header_line: Annotated[int, Field(ge=0)] | None = None
     footer: list[str] = []
     footer_lines: Annotated[int, Field(ge=0)] | None = None
     wide_rows: Literal["refuse", "extend"] = "refuse"
