@@ -38,6 +38,10 @@ class Prompt:
 
     segments: tuple[Shown, ...]
 
+    def __post_init__(self) -> None:
+        if not all(isinstance(segment, Shown) for segment in self.segments):
+            raise AssertionError("a prompt is made of what was recorded, and of nothing else")
+
     @property
     def system(self) -> str:
         """The instructions."""
