@@ -196,7 +196,6 @@ def _table_manifest(
     table: TableArtifact,
     records: TableArtifact,
 ) -> dict[str, Json]:
-    account = reading.account
     return {
         "format": SNAPSHOT_FORMAT,
         "kind": "table",
@@ -208,40 +207,7 @@ def _table_manifest(
             "size": len(received.payload),
             "address": str(Address.of(received.payload)),
         },
-        "reading": {
-            "encoding": reading.encoding,
-            "bom": reading.bom,
-            "delimiter": reading.delimiter,
-            "quote": reading.quote,
-            "newline": reading.newline,
-            "header_line": reading.header_line,
-            "reasons": dict(reading.reasons),
-            "columns": [
-                {
-                    "name": column.name,
-                    "header": column.header,
-                    "type": column.type,
-                    "rule": dict(column.rule),
-                    "reason": column.reason,
-                    "nulls": column.nulls,
-                    "control_total": column.control_total,
-                    "note": _column_note(source, column.name),
-                }
-                for column in reading.columns
-            ],
-            "lines": {
-                "all": account.lines,
-                "preamble": account.preamble,
-                "header": account.header,
-                "data": account.data,
-                "blank": account.blank,
-                "footer": account.footer,
-                "rejected": account.rejected,
-            },
-            "rejects": [
-                {"line": reject.line, "reason": reject.reason} for reject in reading.rejects[:1_000]
-            ],
-        },
+        "reading": _reading(source, reading),
         "table": {
             "address": str(table.address),
             "content_digest": table.digest,
@@ -254,6 +220,45 @@ def _table_manifest(
             "content_digest": records.digest,
             "rows": records.rows,
         },
+    }
+
+
+def _reading(source: Source, reading: CsvReading) -> dict[str, Json]:
+    """How the file was read: every rule that was declared or decided, every line."""
+    account = reading.account
+    return {
+        "encoding": reading.encoding,
+        "bom": reading.bom,
+        "delimiter": reading.delimiter,
+        "quote": reading.quote,
+        "newline": reading.newline,
+        "header_line": reading.header_line,
+        "reasons": dict(reading.reasons),
+        "columns": [
+            {
+                "name": column.name,
+                "header": column.header,
+                "type": column.type,
+                "rule": dict(column.rule),
+                "reason": column.reason,
+                "nulls": column.nulls,
+                "control_total": column.control_total,
+                "note": _column_note(source, column.name),
+            }
+            for column in reading.columns
+        ],
+        "lines": {
+            "all": account.lines,
+            "preamble": account.preamble,
+            "header": account.header,
+            "data": account.data,
+            "blank": account.blank,
+            "footer": account.footer,
+            "rejected": account.rejected,
+        },
+        "rejects": [
+            {"line": reject.line, "reason": reject.reason} for reject in reading.rejects[:1_000]
+        ],
     }
 
 

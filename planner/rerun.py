@@ -58,13 +58,7 @@ class Replayed:
 
 
 def replay(
-    run: str,
-    *,
-    store: Store,
-    log: Log,
-    catalog_of: Any,
-    engine: Engine,
-    preparer: Any,
+    run: str, *, store: Store, log: Log, catalog_of: Any, engine: Engine, preparer: Any
 ) -> Replayed:
     """Replay a run from its ledger rows.
 

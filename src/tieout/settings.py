@@ -121,7 +121,8 @@ def _text(number: int | None) -> str | None:
 def _default(name: str, environ: Mapping[str, str]) -> str:
     if name != "cache":
         return _DEFAULTS[name]
-    base = environ.get("XDG_CACHE_HOME") or str(Path(environ.get("HOME", "/tmp")) / ".cache")  # noqa: S108
+    home = environ.get("HOME", "/tmp")  # noqa: S108  a cache: anybody may throw it away
+    base = environ.get("XDG_CACHE_HOME") or str(Path(home) / ".cache")
     return str(Path(base) / "tieout" / "engine")
 
 
