@@ -57,11 +57,13 @@ class Answers:
     def step(self, name: str) -> Address:
         """The address of a step's result. Raises NotAnswered with why the step has none."""
         report = self.result.delivered[0].report
-        refusals = [r for r in report.refusals if str(r["subject"]).endswith(f"/{name}")]
+        roots = [r for r in report.refusals if r["code"] != "step.dependency_failed"]
         for step in report.steps:
             if str(step["subject"]).endswith(f"/{name}") and step["address"]:
                 return Address.parse(str(step["address"]))
-        why = "; ".join(f"{r['code']}: {r['message']}" for r in refusals or report.refusals)
+        why = "; ".join(
+            f"{r['subject']} {r['code']}: {r['message']}" for r in roots or report.refusals
+        )
         raise NotAnswered(f"step {name} has no result: {why or report.message}")
 
     def reader(self, name: str) -> TableReader:
