@@ -10,15 +10,13 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from hypothesis import given
-from hypothesis import strategies as st
 from support.s3server import S3Server, Trouble, bad_way, s3_server
 
 from tieout.artifacts import s3
 from tieout.artifacts.address import Address
 from tieout.artifacts.errors import ArtifactError, Exit
 from tieout.artifacts.opening import create_store, open_store
-from tieout.artifacts.s3 import WAITS_S, S3Location, S3Store, parse_location
+from tieout.artifacts.s3 import WAITS_S, S3Store
 from tieout.artifacts.s3_errors import Kind, explained, kind_of
 
 PAYLOAD = b"bank;1010;41200.17\n" * 500
@@ -117,57 +115,6 @@ def error_of(call: Any) -> ArtifactError:
     assert caught.value.remedy
     assert "not-a-secret" not in str(caught.value)
     return caught.value
-
-
-# --- where it is -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "location"),
-    [
-        ("s3://bucket", S3Location("bucket", "")),
-        ("s3://bucket/", S3Location("bucket", "")),
-        ("s3://bucket/close", S3Location("bucket", "close")),
-        ("s3://my.bucket-1/close/2026-06/", S3Location("my.bucket-1", "close/2026-06")),
-    ],
-)
-def test_locations_are_read(text: str, location: S3Location) -> None:
-    assert parse_location(text) == location
-    assert parse_location(str(location)) == location
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "bucket/close",
-        "s3:/bucket",
-        "S3://bucket",
-        "s3://",
-        "s3:///close",
-        "s3://b",
-        "s3://Bucket",
-        "s3://user:secret@bucket/x",
-        "s3://bucket//x",
-        "s3://bucket/a//b",
-        "s3://bucket/x?y",
-        "s3://bucket/a b",
-        "s3://bucket/x\n",
-        "s3://bucket/é",
-    ],
-)
-def test_other_texts_are_refused(text: str) -> None:
-    assert error_of(lambda: parse_location(text)).code == "store.location"
-
-
-@given(st.text(max_size=30).map("s3://".__add__))
-def test_no_other_exception_leaks(text: str) -> None:
-    try:
-        location = parse_location(text)
-    except ArtifactError as error:
-        assert error.code == "store.location"
-    else:
-        assert parse_location(str(location)) == location
 
 
 # --- what is kept ------------------------------------------------------------------------
