@@ -139,6 +139,14 @@ class World:
             key=["line_id"],
         )
         total = canonical(pa.table({"total": pa.array([-2], pa.int64())}))
+        self.table = self.output(bank)
+        self.result = self.output(total)
+        self.rows = self.make_rows()
+        with create(self.ledger) as log:
+            log.append(self.rows)
+            self.root = log.root().hex()
+
+    def make_rows(self) -> list[LedgerRow]:
         raw = self.keep(b"line_id,amount\na,5\nb,-7\nc,\n", "raw", "text/csv")
         question = self.keep(b"What is the total?", "question", "text/plain")
         prompt = self.keep(b'{"messages":[]}', "request", "application/json")
@@ -146,11 +154,9 @@ class World:
         sql = self.keep(b"SELECT sum(amount) AS total FROM bank", "executed", "application/sql")
         seen = self.keep(b"total\n-2\n", "observation", "text/plain")
         answer = self.keep(b"The total is -2.", "answer", "text/plain")
-        self.table = self.output(bank)
-        self.result = self.output(total)
-        inputs = (Input("table:bank", bank.address),)
+        inputs = (Input("table:bank", self.table.address),)
         shown = (Input("question", question.address), Input("catalog", raw.address))
-        self.rows = [
+        return [
             row(0, kind=Kind.WORKSPACE, raw_llm_instruction=None),
             row(
                 1,
@@ -179,13 +185,10 @@ class World:
             row(
                 7,
                 kind=Kind.ANSWER,
-                inputs=(Input("result", total.address),),
+                inputs=(Input("result", self.result.address),),
                 attachments=(answer,),
             ),
         ]
-        with create(self.ledger) as log:
-            log.append(self.rows)
-            self.root = log.root().hex()
 
     def copied(self, folder: Path) -> World:
         """The same world in another folder; making one anew waits for the disk."""
