@@ -27,6 +27,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from recipe import Recipe
+
 from tieout import Workspace
 from tieout.artifacts.address import Address
 from tieout.artifacts.table import ORDINAL

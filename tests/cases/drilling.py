@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from answers import Answers
+
 from tieout import Workspace
 from tieout.ledger.audit.drill import Drill, SourceLine
 
@@ -46,7 +47,9 @@ def _problems(
             found.append(f"{place}: {0 if narrow is None else narrow.total} lines, not one")
             continue
         texts = [reader.text(position, name) or "" for name in entry["holds"]]
-        found += [f"{place}: {why}" for why in _faults(narrow.lines[0], files[entry["file"]], texts)]
+        found += [
+            f"{place}: {why}" for why in _faults(narrow.lines[0], files[entry["file"]], texts)
+        ]
     return found or ([] if reader.rows else [f"{entry['step']} has no rows to follow"])
 
 

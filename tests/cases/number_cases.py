@@ -9,8 +9,9 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, Final
 
-from tieout.executor.numbers import FIGURES, NumberToken, find_numbers
 from verdict import Verdict, failed, passed, waiting
+
+from tieout.executor.numbers import FIGURES, NumberToken, find_numbers
 
 NUMBERS: Final = "numbers.jsonl"
 STRICT: Final = frozenset({"en", "in"})
@@ -98,7 +99,7 @@ def _only_scaled(expected: Mapping[str, Any], hits: list[NumberToken]) -> bool:
     if "scale_from" not in expected or len(wanted) != len(hits):
         return False
     return all(
-        token.value is not None and token.value * 10 ** k == value
+        token.value is not None and token.value * 10**k == value
         for token, value in zip(hits, wanted, strict=True)
         for k in [_power(value, token.value)]
     )

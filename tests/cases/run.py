@@ -61,21 +61,24 @@ def verdicts_of(shared: Path, only: str) -> Iterator[Verdict]:
                 yield _verdict(kind, path.parent, shared)
     numbers = cases / NUMBERS
     if numbers.is_file() and NUMBERS.startswith(only):
-        yield from run_numbers(numbers)
+        try:
+            yield from run_numbers(numbers)
+        except (ValueError, KeyError, TypeError) as error:
+            yield waiting(NUMBERS, f"a line has another shape: {error!r}")
 
 
 def _verdict(kind: str, folder: Path, shared: Path) -> Verdict:
-    if kind == TEXT_KIND:
-        document = json.loads((folder / "case.json").read_text(encoding="utf-8"))
-        return run_text_case(folder.name, document)
     try:
+        if kind == TEXT_KIND:
+            document = json.loads((folder / "case.json").read_text(encoding="utf-8"))
+            return run_text_case(folder.name, document)
         case = load_case(folder, shared)
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         return waiting(folder.name, f"case.json has another shape: {error!r}")
     with tempfile.TemporaryDirectory(prefix="tieout-case-") as work:
         try:
             return run_case(case, Path(work))
-        except (ValueError, KeyError, OSError, StopIteration) as error:
+        except (ValueError, KeyError, TypeError, OSError, StopIteration) as error:
             return failed(case.id, f"the recipe or the case cannot be followed: {error!r}")
 
 

@@ -13,9 +13,10 @@ from typing import Any, Final
 from answers import Answers, NotAnswered, differences
 from drilling import undrilled
 from recipe import Recipe, find_recipe, typed_values
+from verdict import Verdict, failed, passed, waiting
+
 from tieout import init_workspace
 from tieout.artifacts.errors import RoomError
-from verdict import Verdict, failed, passed, waiting
 
 ROWS_ENDING: Final = ".csv"
 FORMATS: Final[Mapping[str, str]] = {

@@ -7,12 +7,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
 RUNNER = Path(__file__).parent / "run.py"
 OWN = Path(__file__).parent / "own"
 SHARED = os.environ.get("TIEOUT_SHARED")
+Verdicts: TypeAlias = dict[str, tuple[str, str]]
 EXIT_FAILED = 1
 EXIT_NO_CASE = 2
 
@@ -23,42 +25,44 @@ def run(shared: Path | str, *flags: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def own() -> dict[str, tuple[str, str]]:
+def own() -> Verdicts:
     """The runner's verdicts on the cases beside it: state and reason by id."""
     done = run(OWN, "--json")
-    assert (EXIT_FAILED, "") == (done.returncode, done.stderr)
-    return {case["id"]: (case["state"], case["reason"]) for case in json.loads(done.stdout)["cases"]}
+    assert (done.returncode, done.stderr) == (EXIT_FAILED, "")
+    return {
+        case["id"]: (case["state"], case["reason"]) for case in json.loads(done.stdout)["cases"]
+    }
 
 
-def test_a_right_answer_passes_and_its_rows_are_followed_to_their_lines(own):
-    assert ("passed", "1 cited rows followed to their lines") == own["o1-agrees"]
+def test_a_right_answer_passes_and_its_rows_are_followed_to_their_lines(own: Verdicts) -> None:
+    assert own["o1-agrees"] == ("passed", "1 cited rows followed to their lines")
     assert own["text/t1-agrees"] == ("passed", "")
 
 
-def test_a_cent_off_fails_with_both_values(own):
-    assert ("failed", ".total: expected '7.51', found 7.50") == own["o2-differs"]
+def test_a_cent_off_fails_with_both_values(own: Verdicts) -> None:
+    assert own["o2-differs"] == ("failed", ".total: expected '7.51', found 7.50")
 
 
-def test_an_offset_one_off_fails(own):
+def test_an_offset_one_off_fails(own: Verdicts) -> None:
     state, reason = own["text/t2-differs"]
     assert (state, "start: expected 8, found 9" in reason) == ("failed", True)
 
 
-def test_an_id_without_a_plan_waits(own):
+def test_an_id_without_a_plan_waits(own: Verdicts) -> None:
     assert own["o3-no-plan"] == ("waiting", "no plan written for this id")
 
 
-def test_a_plan_that_types_the_answer_fails(own):
+def test_a_plan_that_types_the_answer_fails(own: Verdicts) -> None:
     assert own["o4-typed"] == ("failed", "the plan types 7.50 instead of computing it")
 
 
-def test_a_number_read_wrong_fails_in_english_and_waits_elsewhere(own):
+def test_a_number_read_wrong_fails_in_english_and_waits_elsewhere(own: Verdicts) -> None:
     state, reason = own["numbers-en"]
     assert (state, reason[:29]) == ("failed", "1 right, 0 refused, 1 wrong: ")
     assert own["numbers-de"][0] == "waiting"
 
 
-def test_lines_for_a_person_end_with_the_totals():
+def test_lines_for_a_person_end_with_the_totals() -> None:
     done = run(OWN, "--only", "text/")
     lines = done.stdout.splitlines()
     assert lines[0] == "passed  text/t1-agrees"
@@ -70,7 +74,7 @@ def test_lines_for_a_person_end_with_the_totals():
 
 @pytest.mark.slow
 @pytest.mark.skipif(not SHARED, reason="TIEOUT_SHARED is not set")
-def test_no_shared_case_fails():
+def test_no_shared_case_fails() -> None:
     done = run(SHARED or "", "--json")
     cases = json.loads(done.stdout)["cases"]
     assert [case for case in cases if case["state"] == "failed"] == []
