@@ -58,29 +58,32 @@ class Close:
         self.texts = {
             "documents": [{"name": "a", "raw": str(text.address), "text": str(text.address)}]
         }
+        self.report = self.make_report()
+
+    def make_report(self) -> dict:
         quote = {
             "kind": "span",
-            "snapshot": str(text.address),
-            "text": str(text.address),
+            "snapshot": str(self.text.address),
+            "text": str(self.text.address),
             "document": "a",
             "start": 10,
             "end": 21,
             "quote": "124 million",
         }
-        cell = {"address": str(result.address), "row": "1", "column": "total"}
-        self.report = {
+        cell = {"address": str(self.result.address), "row": "1", "column": "total"}
+        return {
             "prose": "blake3:" + "0" * 64,
             "figures": [
                 {"name": "total", "value": "-2", "span": None, **cell},
                 {"name": "none", "value": None, "span": None, **cell, "column": "none"},
                 {
                     "name": "pop", "value": "5", "span": quote,
-                    "address": str(bank.address), "row": "__row=1", "column": "amount",
+                    "address": str(self.parts[0].address), "row": "__row=1", "column": "amount",
                 },
                 {"name": "typed", "value": None, "address": None, "row": None, "column": None},
             ],
             "quotes": [{"name": "q", **quote}],
-            "steps": [{"address": str(result.address), "inputs": [{"address": str(bank.address)}]}],
+            "steps": [{"address": str(self.result.address), "inputs": [{"address": str(self.parts[0].address)}]}],
         }  # fmt: skip
 
     def keep(self, payload: bytes, role: str, media: str) -> Attachment:
