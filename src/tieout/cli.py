@@ -24,6 +24,7 @@ app = App(
     version_flags=["--version"],
     help_flags=["--help", "-h"],
     result_action="return_value",
+    suppress_keyboard_interrupt=False,
 )
 
 

@@ -2,9 +2,10 @@
 
     python killed.py WORKSPACE BASE_URL
 
-It loads everything once, then forks a run for each line `N before|after|never` on standard input
-and answers `CALLS STATUS`: the calls the run made (0 when it was killed) and its wait status.
-Nobody else's threads are forked with it, as they would be out of a test.
+It loads everything once, then forks a run for each line `N before|appended|never` on standard
+input: killed before the Nth put or append, or after the Nth append. It answers `CALLS APPENDS
+STATUS`: what the run made (0 when it was killed) and its wait status. Nobody else's threads are
+forked with it, as they would be out of a test.
 """
 
 from __future__ import annotations
@@ -34,22 +35,30 @@ class Killing:
             return found
 
         def call(*args: Any, **named: Any) -> Any:
-            self._plan.step("before")
+            self._plan.before()
             answer = found(*args, **named)
-            self._plan.step("after")
+            if name == "append":
+                self._plan.appended()
             return answer
 
         return call
 
 
 class Plan:
+    """Which call kills. calls: of put and append, appends: of append alone, so far."""
+
     def __init__(self, nth: int, when: str) -> None:
-        self.calls = 0
+        self.calls = self.appends = 0
         self._nth, self._when = nth, when
 
-    def step(self, when: str) -> None:
-        self.calls += when == "before"
-        if (self.calls, when) == (self._nth, self._when):
+    def before(self) -> None:
+        self.calls += 1
+        if (self.calls, "before") == (self._nth, self._when):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def appended(self) -> None:
+        self.appends += 1
+        if (self.appends, "appended") == (self._nth, self._when):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -70,11 +79,11 @@ def main() -> None:
         if child == 0:
             plan = Plan(int(nth), when)
             run(folder, base_url, plan)
-            os.write(writer, str(plan.calls).encode())
+            os.write(writer, f"{plan.calls} {plan.appends}".encode())
             os._exit(0)
         os.close(writer)
         _, status = os.waitpid(child, 0)
-        told = os.read(reader, 20).decode() or "0"
+        told = os.read(reader, 20).decode() or "0 0"
         os.close(reader)
         print(told, status, flush=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from end_to_end.small import (
-    ANSWER,
     BANK,
     TOTALS,
     answer,
@@ -28,6 +28,7 @@ from tieout.ledger.row import Kind
 from tieout.output import exit_of_replay
 from tieout.workspace import open_workspace
 
+RUNS_TOGETHER = 8
 PROGRAM = Path(__file__).with_name("killed.py")
 
 
@@ -47,6 +48,8 @@ class Crashing:
         self.server.__enter__()
         with open_workspace(self.folder) as workspace:
             workspace.create()
+            workspace.snapshot()
+        shutil.copytree(self.folder / ".tieout", self.folder / "pristine")
         self.program = subprocess.Popen(
             [sys.executable, str(PROGRAM), str(self.folder), self.server.base_url],
             stdin=subprocess.PIPE,
@@ -66,14 +69,26 @@ class Crashing:
             return steps(TOTALS[0], sql("lost", "SELECT now() AS x"))
         return answer("It is {a}.", a=figure("bank_total", "total"))
 
-    def run(self, nth: int, when: str) -> tuple[int, int]:
-        """Run over a file that changed since; killed at the nth call. (calls, wait status)."""
+    def run(self, nth: int, when: str) -> tuple[int, int, int]:
+        """Run over a file that changed since; (calls, appends, wait status) of killed.py."""
         self.runs += 1
         (self.folder / "bank.csv").write_text(f"{BANK}X{self.runs},2026-06-30,1.00\n")
         self.program.stdin.write(f"{nth} {when}\n")
         self.program.stdin.flush()
-        calls, status = self.program.stdout.readline().split()
-        return int(calls), int(status)
+        calls, appends, status = map(int, self.program.stdout.readline().split())
+        return calls, appends, status
+
+    def counted(self) -> tuple[int, int]:
+        """(calls, appends) of a run that nobody kills."""
+        calls, appends, status = self.run(0, "never")
+        assert status == 0
+        self.begin_anew()
+        return calls, appends
+
+    def begin_anew(self) -> None:
+        """Back to a workspace without runs."""
+        shutil.rmtree(self.folder / ".tieout")
+        shutil.copytree(self.folder / "pristine", self.folder / ".tieout")
 
     def check(self, requests_before: int) -> str:
         """Nothing is broken, and each byte that left was recorded; the trace of the newest row."""
@@ -97,60 +112,52 @@ def crashing(tmp_path: Path) -> Iterator[Crashing]:
         yield crashing
 
 
-def killed_at(crashing: Crashing, points: list[tuple[int, str]]) -> list[str]:
-    """Kill a run at each point, check after each; the traces that were begun."""
-    traces = []
-    for nth, when in points:
+def killed_at(crashing: Crashing, points: list[tuple[int, str]]) -> None:
+    """Kill a run at each point; after each, nothing is broken and what was seen is recorded."""
+    for done, (nth, when) in enumerate(points, start=1):
         before = len(crashing.server.requests)
-        calls, status = crashing.run(nth, when)
-        assert (calls, status) == (0, int(signal.SIGKILL)), (nth, when)
-        traces.append(crashing.check(before))
-    return traces
+        assert crashing.run(nth, when) == (0, 0, int(signal.SIGKILL)), (nth, when)
+        crashing.check(before)
+        if done % RUNS_TOGETHER == 0 or done == len(points):
+            still_works(crashing)
 
 
-def still_works(crashing: Crashing, killed: list[str]) -> None:
-    """A whole run after the killed ones; the killed ones replay as far as they came."""
-    _, status = crashing.run(0, "never")
-    assert status == 0
-    crashing.check(0)
+def still_works(crashing: Crashing) -> None:
+    """A whole run after the killed ones; these replay as far as they came. Then begin anew."""
+    assert crashing.run(0, "never")[2] == 0
+    crashing.check(len(crashing.server.requests))
     with open_workspace(crashing.folder) as workspace:
-        opened = {e.row.trace_id for e in workspace.log().entries() if e.row.kind is Kind.RUN}
-        whole = workspace.replay("latest")
+        runs = [e.row.trace_id for e in workspace.log().entries() if e.row.kind is Kind.RUN]
+        whole = workspace.replay(runs[-1])
         assert whole.agrees
-        assert whole.questions == 2
-        assert whole.finished
-        for trace in sorted(set(killed) & opened):
+        assert (whole.questions, whole.finished) == (2, True)
+        for trace in runs[:-1]:
             cut = workspace.replay(trace)
             assert cut.comparison.differences == (), trace
-            assert not cut.finished
-            assert not cut.agrees
-            assert exit_of_replay(cut) == 3
+            assert (cut.finished, cut.agrees, exit_of_replay(cut)) == (False, False, 3)
+    crashing.begin_anew()
 
 
 def test_a_run_that_is_killed_here_and_there(crashing):
-    calls, status = crashing.run(0, "never")
-    assert status == 0
-    assert calls > 40
-    points = [(nth, "after" if nth % 2 else "before") for nth in range(3, calls, calls // 5)]
-    still_works(crashing, killed_at(crashing, points)[-2:])
+    calls, appends = crashing.counted()
+    assert (calls > 40, appends > 10) == (True, True)
+    points = [(nth, "before") for nth in range(5, calls, calls // 3)]
+    killed_at(crashing, [*points, (appends // 2, "appended")])
 
 
 @pytest.mark.slow
 def test_a_run_that_is_killed_between_every_two_steps(crashing):
-    calls, status = crashing.run(0, "never")
-    assert status == 0
-    points = [(nth, when) for nth in range(1, calls + 1) for when in ("before", "after")]
-    # The very last point is after the batch's own row: the run is whole, only its end is not told.
-    killed = killed_at(crashing, points)
-    still_works(crashing, killed[:-1])
+    calls, appends = crashing.counted()
+    # After the very last append the run is whole; only its end is not told.
+    points = [(nth, "before") for nth in range(1, calls + 1)]
+    killed_at(crashing, points + [(nth, "appended") for nth in range(1, appends)])
 
 
 def test_the_plan_file_of_a_question_that_was_not_reached_is_kept(crashing):
-    """ANSWER and its plan stand in the store though the kill came before the second question."""
-    crashing.run(0, "never")
-    (trace,) = killed_at(crashing, [(30, "after")])
+    """The kill comes before the second question, whose plan the run was given."""
+    assert crashing.run(30, "before")[2] == int(signal.SIGKILL)
+    trace = crashing.check(0)
     plan = (crashing.folder / "tie.json").read_bytes()
-    assert ANSWER.encode() in plan
     with open_workspace(crashing.folder) as workspace:
         assert workspace.store.get(Address.of(plan)) == plan
         assert not any(e.row.subject == "tie" for e in workspace.log().of_trace(trace))
