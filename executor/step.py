@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from tieout.executor.extract import ExtractSpec, extract
-
 from tieout.artifacts.address import Address
 from tieout.artifacts.errors import ArtifactError
 from tieout.artifacts.table import Column, TableArtifact, canonical
 from tieout.executor.engine import Engine, TableBytes
 from tieout.executor.errors import ExecutorError, Exit
+from tieout.executor.extract import ExtractSpec, extract
 from tieout.executor.grammar import ExtractStep, SearchStep, SqlStep
 from tieout.executor.limits import Limits
 from tieout.executor.observation import observe, refusal_text

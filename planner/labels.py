@@ -12,7 +12,6 @@ from decimal import Decimal, InvalidOperation
 from typing import Final
 
 from tieout.executor.numbers import NumberToken, find_numbers
-
 from tieout.executor.sql.validate import ColumnOrigin
 from tieout.ledger.citation import Label, Reason, weakest
 
