@@ -19,7 +19,7 @@ from tieout.artifacts.table_reader import TableReader
 from tieout.artifacts.values import parse_row_key
 from tieout.ledger.errors import Exit, LedgerError
 from tieout.ledger.log import Entry, Log
-from tieout.ledger.row import Kind
+from tieout.ledger.row import Input, Kind
 
 PREFIX_MIN: Final = 8
 SOURCE_ROWS_MAX: Final = 50
@@ -245,12 +245,15 @@ class Drill:
         )
 
     def sources(self, table: Address, position: int) -> tuple[SourceRows, ...]:
-        """Rows of every source below a result that carry this row's key values."""
-        return tuple(self._sources(table, position, 0, set()))
+        """Rows of every source below a result that carry this row's key values; last the sources
+        of which no row can be told from another."""
+        found = self._sources(table, position, 0, set())
+        return tuple(sorted(found, key=lambda rows: not rows.how))
 
     def _sources(
-        self, table: Address, position: int, depth: int, seen: set[tuple[Address, Any]]
+        self, table: Address, position: int | None, depth: int, seen: set[tuple[Address, Any]]
     ) -> Iterator[SourceRows]:
+        """position: None for a table of which no row can be told from another."""
         entry = self.made_by(table)
         if entry is None or depth > DEPTH_MAX:
             return
@@ -258,46 +261,71 @@ class Drill:
             role, _, name = item.role.partition(":")
             if role != "table":
                 continue
-            wanted = self._shared(entry, table, position, name, item.address)
-            place = (item.address, tuple(sorted(wanted.items(), key=str)))
-            if place in seen:
-                continue
-            seen.add(place)
-            found = self.table(item.address).positions(wanted)
-            manifest = self.manifest_of(item.address)
-            if manifest is not None:
-                lines = [self.line(item.address, p) for p in found[:SOURCE_ROWS_MAX]]
-                yield SourceRows(
-                    source=name,
-                    table=item.address,
-                    how=tuple(wanted.items()),
-                    total=len(found),
-                    lines=tuple(line for line in lines if line is not None),
-                )
-            else:
-                for below in found[:SOURCE_ROWS_MAX]:
-                    yield from self._sources(item.address, below, depth + 1, seen)
+            every: list[dict[str, str | None]] = [{}]
+            shared = every if position is None else self._shared(entry, table, position, name, item)
+            for wanted in shared:
+                place = (item.address, tuple(sorted(wanted.items(), key=str)))
+                if place not in seen:
+                    seen.add(place)
+                    yield from self._matching(name, item.address, wanted, depth, seen)
+
+    def _matching(
+        self,
+        name: str,
+        table: Address,
+        wanted: dict[str, str | None],
+        depth: int,
+        seen: set[tuple[Address, Any]],
+    ) -> Iterator[SourceRows]:
+        """The rows with these values of a snapshot, or what lies below them in a result."""
+        found = self.table(table).positions(wanted)
+        if self.manifest_of(table) is not None:
+            lines = [self.line(table, p) for p in found[:SOURCE_ROWS_MAX]]
+            yield SourceRows(
+                source=name,
+                table=table,
+                how=tuple(wanted.items()),
+                total=len(found),
+                lines=tuple(line for line in lines if line is not None),
+            )
+        elif not wanted and len(found) > 1:
+            # Nothing in common: each row by itself would claim lines that it has no part in.
+            yield from self._sources(table, None, depth + 1, seen)
+        else:
+            for below in found[:SOURCE_ROWS_MAX]:
+                yield from self._sources(table, below, depth + 1, seen)
 
     def _shared(
-        self, entry: Entry, table: Address, position: int, name: str, below: Address
-    ) -> dict[str, str | None]:
+        self, entry: Entry, table: Address, position: int, name: str, item: Input
+    ) -> list[dict[str, str | None]]:
         """Values of this row that the table below it carries too: plain copies of its columns,
-        else key columns of the same name."""
-        reader, other = self.table(table), self.table(below)
+        else key columns of the same name.
+
+        More than one where a query names the table twice, so that one column was copied with
+        two values: then each value of its first such column, the key first.
+        """
+        reader, other = self.table(table), self.table(item.address)
         names = {c.name.lower(): c for c in other.columns}
-        wanted: dict[str, str | None] = {}
+        copied: dict[str, list[str | None]] = {}
         for origin in self._validation(entry).get("origins", []):
-            column = origin["name"]
             pairs = [source for source in origin["sources"] if source[0] == name]
             if not origin["operation"] and len(pairs) == 1 and pairs[0][1].lower() in names:
-                wanted[names[pairs[0][1].lower()].name] = reader.text(position, column)
+                values = copied.setdefault(names[pairs[0][1].lower()].name, [])
+                value = reader.text(position, origin["name"])
+                if value not in values:
+                    values.append(value)
+        several = [column for column, values in copied.items() if len(values) > 1]
+        if several:
+            first = min(several, key=lambda column: column not in other.key)
+            return [{first: value} for value in copied[first]]
+        wanted: dict[str, str | None] = {column: values[0] for column, values in copied.items()}
         if wanted:
-            return wanted
+            return [wanted]
         for column in reader.columns:
             match = names.get(column.name.lower())
             if column.name in reader.key and match is not None and match.type == column.type:
                 wanted[match.name] = reader.text(position, column.name)
-        return wanted
+        return [wanted]
 
     def _validation(self, entry: Entry) -> dict[str, Any]:
         for part in entry.row.attachments:

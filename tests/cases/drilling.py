@@ -20,20 +20,25 @@ def undrilled(
 ) -> list[str]:
     """What does not lead to its line, in words.
 
-    wanted: `[[drill]]` tables: step; source; file; holds: columns of the step's row whose texts
-    must stand in the line. Every row of the step must lead to exactly one line of the source: the
-    candidates that share the most columns with the row (drill lists wider ones beside them).
-    The line is looked up in the file by its number, read here without the product's reader.
+    wanted: `[[drill]]` tables: step, source, file, and one of
+        holds: columns of the step's row whose texts must stand in the line; every row of the
+            step must lead to one line of the source, the candidates that share the most columns
+            with it (drill lists wider ones beside them);
+        reaches: {step, column}; the rows of the step must lead to as many single lines of the
+            source as that step has rows, each holding one of its values.
+    A line is looked up in the file by its number, read here without the product's reader.
     """
     if not wanted:
         return []
     drill = workspace.drill()
-    return [
-        problem for entry in wanted for problem in _problems(drill, answers, entry, files)
-    ]  # fmt: skip
+    found = []
+    for entry in wanted:
+        check = _reached if "reaches" in entry else _held
+        found += check(drill, answers, entry, files)
+    return found
 
 
-def _problems(
+def _held(
     drill: Drill, answers: Answers, entry: Mapping[str, Any], files: Mapping[str, Path]
 ) -> list[str]:
     address = answers.step(entry["step"])
@@ -51,6 +56,29 @@ def _problems(
             f"{place}: {why}" for why in _faults(narrow.lines[0], files[entry["file"]], texts)
         ]
     return found or ([] if reader.rows else [f"{entry['step']} has no rows to follow"])
+
+
+def _reached(
+    drill: Drill, answers: Answers, entry: Mapping[str, Any], files: Mapping[str, Path]
+) -> list[str]:
+    address, other = answers.step(entry["step"]), answers.reader(entry["reaches"]["step"])
+    column = entry["reaches"]["column"]
+    values = {other.text(position, column) or "" for position in range(other.rows)}
+    lines = {
+        source.lines[0]
+        for position in range(drill.table(address).rows)
+        for source in drill.sources(address, position)
+        if source.source == entry["source"] and source.total == 1
+    }
+    place = f"{entry['step']} in {entry['source']}"
+    found = [] if len(lines) == len(values) else [f"{place}: {len(lines)} lines, not {len(values)}"]
+    for value in sorted(values):
+        holding = [line for line in lines if value in line.text]
+        if len(holding) != 1:
+            found.append(f"{place}: {len(holding)} lines hold {value}")
+        for line in holding:
+            found += [f"{place}: {why}" for why in _faults(line, files[entry["file"]], [value])]
+    return found
 
 
 def _faults(line: SourceLine, file: Path, texts: Sequence[str]) -> list[str]:

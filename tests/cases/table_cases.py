@@ -104,7 +104,7 @@ def _run(case: Case, recipe: Recipe, work: Path) -> Verdict:
     said = [key for key in expected if isinstance(recipe.expected[key], dict)
             and "said" in recipe.expected[key]]  # fmt: skip
     notes = [f"{', '.join(said)}: words of the plan"] if said else []
-    notes += [f"{len(recipe.drill)} cited rows followed to their lines"] if recipe.drill else []
+    notes += [f"{len(recipe.drill)} results followed to lines of files"] if recipe.drill else []
     return passed(case.id, "; ".join(notes))
 
 

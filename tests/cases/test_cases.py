@@ -35,8 +35,19 @@ def own() -> Verdicts:
 
 
 def test_a_right_answer_passes_and_its_rows_are_followed_to_their_lines(own: Verdicts) -> None:
-    assert own["o1-agrees"] == ("passed", "1 cited rows followed to their lines")
+    assert own["o1-agrees"] == ("passed", "1 results followed to lines of files")
     assert own["text/t1-agrees"] == ("passed", "")
+
+
+def test_a_table_named_twice_leads_to_both_lines_and_to_no_other(own: Verdicts) -> None:
+    assert own["o5-two-roles"] == ("passed", "2 results followed to lines of files")
+
+
+def test_a_result_that_leads_elsewhere_fails(own: Verdicts) -> None:
+    assert own["o6-leads-elsewhere"] == (
+        "failed",
+        "pair in a: 2 lines, not 1; pair in a: 0 lines hold C",
+    )
 
 
 def test_a_cent_off_fails_with_both_values(own: Verdicts) -> None:
