@@ -13,6 +13,11 @@ from tieout.planner.model import Prompt
 def prompt(system: str, user: str) -> Prompt:
     clock = SteppingClock(dt.datetime(2026, 6, 30, tzinfo=dt.UTC))
     recorder = Recorder(MemoryStore(), MemoryLog(), clock, "r-test")
-    parts = (Made("instructions", system.encode(), "text/plain"), Made("question", user.encode(), "text/plain"))
+    parts = (
+        Made("instructions", system.encode(), "text/plain"),
+        Made("question", user.encode(), "text/plain"),
+    )
     (receipt,) = recorder.record(RowDraft(kind=Kind.QUESTION, subject="q", parts=parts))
-    return Prompt(tuple(recorder.show(receipt, role, role=role) for role in ("instructions", "question")))
+    return Prompt(
+        tuple(recorder.show(receipt, role, role=role) for role in ("instructions", "question"))
+    )
