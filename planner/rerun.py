@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from tieout.artifacts.address import Address
 from tieout.artifacts.store import Store
 from tieout.executor.catalog import Catalog
 from tieout.executor.clock import SteppingClock
 from tieout.executor.engine import Engine
-from tieout.executor.record import Recorder
+from tieout.executor.record import HOUSE, Recorder
 from tieout.executor.replay import (
     Comparison,
     Difference,
@@ -27,8 +27,9 @@ from tieout.executor.replay import (
     rows_of,
     run_row,
 )
+from tieout.ledger.canon import Json
 from tieout.ledger.log import Entry, Log, MemoryLog
-from tieout.ledger.row import Kind, LedgerRow, ModelUse
+from tieout.ledger.row import ExecutorInfo, Kind, LedgerRow, ModelUse
 from tieout.planner.batch import Batch, ModelChoice, run_batch
 from tieout.planner.errors import Exit, PlannerError
 from tieout.planner.model import Attempt, Model, ModelError, Reply, ReplyUse, RequestBytes
@@ -58,13 +59,19 @@ class Replayed:
 
 
 def replay(
-    run: str, *, store: Store, log: Log, catalog_of: Any, engine: Engine, preparer: Any
+    run: str,
+    *,
+    store: Store,
+    log: Log,
+    catalog_of: Callable[[bytes], Catalog],
+    engine_of: Callable[[Catalog], Engine],
+    preparer: Callable[[Question, Mapping[str, Json]], Model],
 ) -> Replayed:
     """Replay a run from its ledger rows.
 
-    catalog_of: catalog bytes to `Catalog`. preparer: (question, settings) to the model whose
-    `prepare` built the requests. Raises ExecutorError replay.unknown_run, and what the store
-    raises for evidence that is not there.
+    catalog_of: catalog bytes to `Catalog`. engine_of: the engine under its limits. preparer:
+    (question, settings) to the model whose `prepare` built the requests. Raises ExecutorError
+    replay.unknown_run, and what the store raises for evidence that is not there.
     """
     entries = rows_of(log, run)
     opened = run_row(entries)
@@ -80,7 +87,7 @@ def replay(
     batch = Batch(
         catalog=catalog,
         store=world,
-        engine=engine,
+        engine=engine_of(catalog),
         choose=lambda question: ModelChoice(
             _Recalled(lookup, question.id, preparer(question, settings)),
             lookup.info(question.id),
@@ -162,12 +169,14 @@ class _Replies:
             )
         }
 
-    def info(self, question: str) -> Any:
-        """What the run told the ledger of the model of this question."""
+    def info(self, question: str) -> ExecutorInfo:
+        """What the run told the ledger of the model of this question.
+
+        A question without a request ended before its first, or the run did: the rows that a
+        replay makes of it name no model either, up to where the recorded path ends.
+        """
         rows = [r for r in self._requests if r.subject.rpartition("/")[0] == question]
-        if not rows:
-            raise _missing(question)
-        return rows[0].executor
+        return rows[0].executor if rows else HOUSE
 
     def turns(self, question: str) -> Iterator[tuple[LedgerRow, LedgerRow]]:
         """Request and reply of each turn of a question."""
@@ -239,13 +248,3 @@ class _Recalled(RecordedModel):
         if output is None or output.address != Address.of(request.payload):
             return None
         return self._replies.reply(answered)
-
-
-def _missing(question: str) -> PlannerError:
-    return PlannerError(
-        "recorded.missing",
-        f"the past run holds no request of question {question!r}",
-        place=question,
-        remedy="The run was cut off before it; run it again.",
-        exit_code=Exit.DOES_NOT_HOLD,
-    )

@@ -23,6 +23,7 @@ from tieout.artifacts.store import Store
 from tieout.executor.catalog import CATALOG_NAME, Catalog, parse_catalog
 from tieout.executor.clock import Clock, SystemClock
 from tieout.executor.errors import ExecutorError, Exit
+from tieout.executor.limits import Limits
 from tieout.ledger.audit.objects import LocalObjects, StoreObjects
 from tieout.ledger.canon import Json
 from tieout.ledger.log import Log
@@ -88,7 +89,7 @@ class Workspace:
         self._store: Store | None = None
         self._log: Log | None = None
         self._writes = False
-        self._engine: Engine | None = None
+        self._engines: dict[Limits, Engine] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -103,9 +104,9 @@ class Workspace:
 
     def close(self) -> None:
         """Let go of the ledger's lock and end the engine's processes. Idempotent."""
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
+        for engine in self._engines.values():
+            engine.close()
+        self._engines.clear()
         if self._log is not None:
             self._log.close()
             self._log = None
@@ -229,7 +230,7 @@ class Workspace:
             store=self.store,
             log=self.log(),
             catalog_of=catalog_of,
-            engine=engine or self.engine,
+            engine_of=lambda catalog: engine or self._engine_with(catalog.limits),
             preparer=_preparer,
         )
 
@@ -272,11 +273,14 @@ class Workspace:
     @property
     def engine(self) -> Engine:
         """The engine of this workspace, started when it is first needed."""
+        return self._engine_with(self.catalog.limits)
+
+    def _engine_with(self, limits: Limits) -> Engine:
+        """An engine with these bounds: a replay runs under those of its run."""
         from tieout.executor.engine import Engine, EngineLimits
 
-        if self._engine is None:
-            limits = self.catalog.limits
-            self._engine = Engine(
+        if limits not in self._engines:
+            self._engines[limits] = Engine(
                 cache=Path(self.settings["cache"]),
                 limits=EngineLimits(
                     seconds_max=limits.step_seconds_max,
@@ -285,7 +289,7 @@ class Workspace:
                     sql_chars_max=limits.sql_chars_max,
                 ),
             )
-        return self._engine
+        return self._engines[limits]
 
     def _place(self, name: str) -> Path:
         """A path setting: from flag and environment relative to here, else to the workspace."""
