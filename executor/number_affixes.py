@@ -89,6 +89,15 @@ _MORE: Final = (
         POWER,
         re.compile(r"[ -]\d+/\d+|\s(?:halves|thirds|fifths)\b|\s(?:and\s)?an?\s(?:half|third)\b"),
     ),
+    (
+        # What scales it in other languages is not read yet, and must not be passed over.
+        SECOND_SCALE,
+        re.compile(
+            r"[\s\u202f-]?(?i:millionen|millionens|mio|mrd|tsd|tausend|milliarden?|milliards?|billionen"
+            r"|millones|millón|millon|miles(?=\sde\b)|mil|mille|milhões|milhão|bilhões|bilhão|milioni|milione"
+            r"|miliardi|miliardo|mila|miljoen|miljard|duizend|milj|mld|тыс|млн|млрд)(?![a-zà-ÿа-я])"
+        ),
+    ),
     (SECOND_SCALE, re.compile(r"\s(?:and\sa\s(?:half|quarter)|dozens?|gross|score)\b")),
     (SECOND_SCALE, re.compile(r"\s(?i:hundreds?|thousands?|millions?|billions?|trillions?)\b")),
     (CREDIT, re.compile(r"\s?(?:CR|DR|Cr|Dr|cr|dr)\.?(?!\w)")),

@@ -273,3 +273,14 @@ def test_the_english_cases_are_right_or_refused_never_wrong() -> None:
             assert hits[0].value == Decimal(expected["value"]), case
             right += 1
     assert (right, refused) == (80, 14)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["La deuda es 1.234,5 millones de euros", "500 Tsd. EUR", "3.4 Mio. CHF", "5 bilhões", "5 miles de euros"],
+)
+def test_a_scale_word_of_another_language_is_never_passed_over(text):
+    with pytest.raises(ExecutorError) as caught:
+        read_number(text, start=0, end=len(text), near=None)
+    assert caught.value.code == "number.ambiguous"
+    assert read_number("12 miles away", start=0, end=13, near=None).value == 12
