@@ -218,6 +218,7 @@ def test_the_other_questions_of_a_bad_batch_are_answered(bad_sql):
     sound(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.root("mount", "umount")
 def test_a_full_disk(folder, tmp_path):
     small = tmp_path / "disk"
@@ -242,6 +243,7 @@ def test_a_full_disk(folder, tmp_path):
         subprocess.run(["umount", str(small)], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.root("mount", "umount")
 def test_a_full_disk_under_the_ledger(folder, tmp_path):
     """The row that would say so has no room either: the error is told, and the record holds."""
@@ -365,7 +367,7 @@ def waiting() -> Iterator[tuple[Waiting, MessagesServer]]:
         model.go_on.set()
 
 
-@pytest.mark.parametrize("whole_group", [True, False])
+@pytest.mark.parametrize("whole_group", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_an_interrupted_run(folder, waiting, whole_group):
     """From a terminal the interruption reaches the engine's processes too."""
     model, server = waiting

@@ -138,6 +138,7 @@ def still_works(crashing: Crashing) -> None:
     crashing.begin_anew()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_here_and_there(crashing):
     calls, appends = crashing.counted()
     assert (calls > 40, appends > 10) == (True, True)
