@@ -87,7 +87,9 @@ def kill_in_mid_write(path: Path, rounds: int) -> None:
         assert writer.stdout is not None
         acked = [writer.stdout.readline() for _ in range(1 + 7 * number % 23)]
         writer.send_signal(signal.SIGKILL)
-        acked += writer.communicate()[0].splitlines()
+        # communicate() reads past the buffer of readline and would lose the lines that wait there.
+        acked += writer.stdout.read().splitlines()
+        writer.communicate()
         whole = [line for line in acked if len(line.split()) == batch]
         indexes = [int(index) for line in whole for index in line.split()]
         stored = held(path)
