@@ -70,7 +70,7 @@ test: $(STAMP) ## the fast tests
 	@$(PYTEST) -n $(WORKERS) --dist loadfile
 
 slow: $(STAMP) ## the slow tests, as CI runs them
-	@$(PYTEST) -n $(WORKERS) --slow -m slow
+	@$(PYTEST) -n $(WORKERS) --slow -m slow $(SLOW_ARGS)
 
 soak: $(STAMP) ## slow and soak tests at full counts
 	@$(PYTEST) --slow --soak -m 'slow or soak'
@@ -109,6 +109,7 @@ bench: $(STAMP) ## a step beside bare DuckDB over 1M rows; ARGS=--save keeps the
 	@$(BIN)/python bench/step.py $(ARGS)
 
 # No release younger than a week is taken: bad ones are mostly found and withdrawn by then.
+# What is pinned stays unless it must move; UPGRADE=--upgrade moves all.
 lock: ## write requirements.txt and requirements-dev.txt anew
 	@folder=$$(mktemp -d)
 	trap 'rm -rf "$$folder"' EXIT

@@ -93,8 +93,10 @@ _MORE: Final = (
         # What scales it in other languages is not read yet, and must not be passed over.
         SECOND_SCALE,
         re.compile(
-            r"[\s\u202f-]?(?i:millionen|millionens|mio|mrd|tsd|tausend|milliarden?|milliards?|billionen"
-            r"|millones|millón|millon|miles(?=\sde\b)|mil|mille|milhões|milhão|bilhões|bilhão|milioni|milione"
+            r"[\s\u202f-]?(?i:millionen|millionens|mio|mrd|tsd|tausend|milliarden?"
+            r"|milliards?|billionen"
+            r"|millones|millón|millon|miles(?=\sde\b)|mil|mille|milhões|milhão|bilhões|bilhão"
+            r"|milioni|milione"
             r"|miliardi|miliardo|mila|miljoen|miljard|duizend|milj|mld|тыс|млн|млрд)(?![a-zà-ÿа-я])"
         ),
     ),

@@ -22,8 +22,8 @@ STEPS: {"steps": [STEP, ...]}
   {"do": "sql", "id": "totals", "sql": "SELECT ...", "key": ["account"], "why": "..."}
      One SELECT in DuckDB's dialect over the catalog's tables and earlier steps by id. Name every
      output column. `key` names the columns that identify a row of the result. Money is DECIMAL:
-     divide with decimal_division(x, y, scale), average with decimal_average(x), never / or avg; cast
-     sums to DECIMAL(18,2) before dividing. Compare dates with DATE '2026-06-30'.
+     divide with decimal_division(x, y, scale), average with decimal_average(x), never / or avg;
+     cast sums to DECIMAL(18,2) before dividing. Compare dates with DATE '2026-06-30'.
      No clock, no random, no file, no LIMIT without ORDER BY. Calculation is SQL over earlier steps.
   {"do": "search", "id": "hits", "source": "news", "query": "...", "limit": 5}
      Ranked passages of a text source: rank, document, text, raw, score, start, end, excerpt.

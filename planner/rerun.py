@@ -102,13 +102,11 @@ def replay(
             raise
         stopped = str(error)
     finished = not _unfinished(entries)
-    comparison = compare(entries, memory.entries(), finished=finished)
+    comparison = _with(compare(entries, memory.entries(), finished=finished), differences)
     if not finished:
         # The run itself was cut off; what was recorded of it can be compared all the same.
         stopped = f"the run was not finished{': ' + stopped if stopped else ''}"
-    return Replayed(
-        run, len(questions.questions), _with(comparison, differences), stopped, finished
-    )
+    return Replayed(run, len(questions.questions), comparison, stopped, finished)
 
 
 def _with(comparison: Comparison, more: Sequence[Difference]) -> Comparison:
