@@ -63,9 +63,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def broken(ran: Path, tmp_path: Path) -> Path:
     """A copy of a workspace with one whole run."""
-    copy = tmp_path / "w"
-    subprocess.run(["cp", "-r", str(ran), str(copy)], check=True)
-    return copy
+    subprocess.run(["cp", "-r", str(ran), str(tmp_path / "w")], check=True)
+    return tmp_path / "w"
 
 
 def entries(folder: Path) -> list[Entry]:
