@@ -20,7 +20,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 DEPTH_MAX: Final = 40
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
-_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,40})(\.\d{1,40})?([eE][+-]?\d{1,3})?")
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,40})(\.\d{1,40})?([eE][+-]?\d{1,3})?", re.ASCII)
 _CHUNK: Final = re.compile(r'[^"\\\x00-\x1f]*')
 _ESCAPES: Final[Mapping[str, str]] = {
     '"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t",

@@ -25,10 +25,13 @@ days, and the scales thousand, basis points, million, billion. Their negatives c
 
 @dataclass(frozen=True, slots=True)
 class QuestionNumbers:
-    """The numbers that stand in a question: their values, and their texts as printed."""
+    """The numbers that stand in a question: their values, and the names that are no values.
+
+    names: "inv-7" of INV-7, "1010" of "account 1010": without the word before it and case.
+    """
 
     values: frozenset[Decimal]
-    texts: frozenset[str]
+    names: frozenset[str]
 
     @classmethod
     def of(cls, text: str) -> QuestionNumbers:
@@ -36,14 +39,19 @@ class QuestionNumbers:
         tokens = find_numbers(text)
         return cls(
             values=frozenset(t.value for t in tokens if t.value is not None),
-            texts=frozenset(t.text for t in tokens),
+            names=frozenset(_name(t) for t in tokens),
         )
 
     def holds(self, token: NumberToken) -> bool:
         """Whether a number of the prose stands in the question."""
-        if token.value is not None:
-            return token.value in self.values
-        return token.text in self.texts
+        if token.value is not None and token.value in self.values:
+            return True
+        return _name(token) in self.names
+
+
+def _name(token: NumberToken) -> str:
+    """What a number is called by: its text without the word that says what it numbers."""
+    return token.text.split()[-1].casefold()
 
 
 def literal_label(literal: str, question: QuestionNumbers) -> Label:

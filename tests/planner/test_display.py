@@ -1,0 +1,82 @@
+"""The display rule between a cell and the figure in the prose."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tieout.executor.grammar import Display
+from tieout.planner.display import misfit, shown
+
+NUMBERS = st.decimals(
+    allow_nan=False, allow_infinity=False, min_value=-(10**30), max_value=10**30, places=6
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "display", "expected"),
+    [
+        ("1234567.891", {}, "1,234,567.891"),
+        ("1234567.891", {"places": 2}, "1,234,567.89"),
+        ("1234.5", {"places": 2, "style": "currency", "currency": "GBP"}, "GBP 1,234.50"),
+        ("-0.01", {"places": 2, "style": "currency", "currency": "GBP"}, "GBP -0.01"),
+        ("67.5085", {"places": 1, "style": "percent"}, "67.5%"),
+        ("0.125", {"places": 2}, "0.13"),
+        ("-0.125", {"places": 2}, "-0.13"),
+        ("0.125", {"places": 2, "rounding": "half-even"}, "0.12"),
+        ("0.135", {"places": 2, "rounding": "half-even"}, "0.14"),
+        ("-0.004", {"places": 2}, "0.00"),
+        ("-0", {}, "0"),
+        ("0.00", {}, "0.00"),
+        ("1e308", {"places": 0}, f"{10**308:,}"),
+        ("5e-324", {"places": 2}, "0.00"),
+        ("2026-06-30T12:00:00", {"style": "date"}, "2026-06-30"),
+        ("00012", {"style": "text"}, "00012"),
+        (None, {"style": "text"}, "(no value)"),
+        (None, {"places": 2}, "(no value)"),
+        ("NaN", {"places": 2}, "(no value: not a number)"),
+        ("-Infinity", {}, "(no value: infinite)"),
+        ("Infinity", {"style": "text"}, "Infinity"),
+    ],
+)
+def test_how_a_value_is_shown(value, display, expected):
+    assert shown(value, Display(**display)) == expected
+
+
+@given(NUMBERS, st.integers(0, 18), st.sampled_from(["half-up", "half-even"]))
+def test_what_is_shown_is_within_half_of_the_last_place(number, places, rounding):
+    text = shown(str(number), Display(places=places, rounding=rounding))
+    back = Decimal(text.replace(",", ""))
+    assert abs(back - number) <= Decimal(5).scaleb(-places - 1)
+    assert -back.as_tuple().exponent == places
+    assert not (back == 0 and text.startswith("-"))
+
+
+@given(NUMBERS)
+def test_without_places_nothing_is_lost(number):
+    assert Decimal(shown(str(number), Display()).replace(",", "")) == number
+
+
+@pytest.mark.parametrize(
+    ("style", "kind", "fits"),
+    [
+        ("number", "DECIMAL(18,2)", True),
+        ("number", "BIGINT", True),
+        ("number", "VARCHAR", False),
+        ("percent", "DATE", False),
+        ("date", "DATE", True),
+        ("date", "VARCHAR", False),
+        ("text", "DATE", True),
+        ("text", "DECIMAL(18,2)", True),
+    ],
+)
+def test_styles_fit_types(style, kind, fits):
+    assert (misfit(Display(style=style), kind) is None) == fits
+
+
+def test_a_currency_is_named():
+    assert misfit(Display(style="currency"), "DECIMAL(18,2)") is not None
+    assert misfit(Display(style="currency", currency="EUR"), "DECIMAL(18,2)") is None

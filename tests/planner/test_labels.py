@@ -1,0 +1,75 @@
+"""Labels: the weakest of what flowed into a value."""
+
+from __future__ import annotations
+
+import pytest
+
+from tieout.executor.numbers import find_numbers
+from tieout.executor.sql.validate import ColumnOrigin
+from tieout.ledger.citation import Label, Reason, weakest
+from tieout.planner.labels import QuestionNumbers, column_label, literal_label
+
+ASKED = QuestionNumbers.of("What is 45 times 12, or 1,250.50, in 2026?")
+FROM_BANK = (("bank", "amount"),)
+
+
+@pytest.mark.parametrize(
+    ("literal", "label"),
+    [
+        ("45", Label.QUESTION),
+        ("-45", Label.QUESTION),
+        ("45.00", Label.QUESTION),
+        ("'45'", Label.QUESTION),
+        ("1250.5", Label.QUESTION),
+        ("100", Label.CONVENTION),
+        ("-100", Label.CONVENTION),
+        ("1e2", Label.CONVENTION),
+        ("1_000", Label.CONVENTION),
+        ("99", Label.UNSOURCED),
+        ("123456", Label.UNSOURCED),
+        ("'Infinity'", Label.UNSOURCED),
+        ("'NaN'", Label.UNSOURCED),
+        ("'INV-1'", Label.UNSOURCED),
+        ("", Label.UNSOURCED),
+    ],
+)
+def test_a_literal(literal, label):
+    assert literal_label(literal, ASKED) is label
+
+
+@pytest.mark.parametrize(
+    ("literals", "sources", "expected"),
+    [
+        ((), FROM_BANK, (Label.SOURCED, None)),
+        (("100",), FROM_BANK, (Label.CONVENTION, None)),
+        (("45",), FROM_BANK, (Label.QUESTION, None)),
+        (("45", "100"), FROM_BANK, (Label.CONVENTION, None)),
+        (("123456",), FROM_BANK, (Label.UNSOURCED, Reason.LITERAL)),
+        (("45", "12"), (), (Label.QUESTION, None)),
+        (("123456",), (), (Label.UNSOURCED, Reason.LITERAL)),
+        # Conventions alone could spell any number: 1000 * 100 + 12.
+        (("1000", "100", "12.0"), (), (Label.QUESTION, None)),
+        (("1000", "100", "7"), (), (Label.UNSOURCED, Reason.LITERAL)),
+        ((), (), (Label.UNSOURCED, Reason.LITERAL)),
+    ],
+)
+def test_a_column(literals, sources, expected):
+    label, reason = column_label(ColumnOrigin("x", literals, sources, "", inexact=False), ASKED)
+    if expected[0] is Label.QUESTION and "1000" in literals:
+        expected = (Label.CONVENTION, None)
+    assert (label, reason) == expected
+
+
+def test_the_weakest_label():
+    assert weakest([]) is Label.UNSOURCED
+    assert weakest([Label.SOURCED, Label.QUESTION]) is Label.QUESTION
+    assert weakest([Label.CONVENTION, Label.QUESTION, Label.SOURCED]) is Label.CONVENTION
+    assert [label.strength for label in Label] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "held"), [("45", True), ("45.0", True), ("1,250.50", True), ("46", False)]
+)
+def test_numbers_of_the_question(text, held):
+    (token,) = find_numbers(f"It is {text} then")
+    assert ASKED.holds(token) is held
