@@ -159,13 +159,14 @@ class _Reader:
 
     def _string(self, at: int) -> tuple[str, int]:
         parts: list[str] = []
+        start = at
         while True:
             match = _CHUNK.match(self.text, at)
             end = match.end() if match else at
             parts.append(self.text[at:end])
             mark = self.text[end : end + 1]
             if mark == '"':
-                return self._joined(parts, at), end + 1
+                return self._joined(parts, start), end + 1
             if mark != "\\":
                 what = "a line break or control character" if mark else "the end of the text"
                 raise self.refused(end, f"{what} stands inside a string")
