@@ -20,6 +20,7 @@ from blake3 import blake3
 
 from tieout.artifacts.address import Address
 from tieout.artifacts.errors import ArtifactError
+from tieout.artifacts.printable import is_unsafe, one_line
 from tieout.artifacts.values import type_name, type_of
 
 # pyarrow ships no types; these names say which of its objects is meant.
@@ -31,6 +32,10 @@ TABLE_FORMAT: Final = "tieout.table/1"
 CONTENT_FORMAT: Final = "tieout.content/1"
 METADATA_KEY: Final = b"tieout.table"
 CHUNK_ROWS: Final = 65_536
+DAYS: Final = (-719_162, 2_932_897)
+"""0001-01-01 and the day after 9999-12-31, as days since 1970-01-01."""
+MICROSECONDS: Final = 86_400_000_000
+"""Of a day."""
 HIDDEN_PREFIX: Final = "__"
 ORDINAL: Final = "__row"
 
@@ -70,9 +75,27 @@ def canonical(
     else by all columns. Raises ArtifactError: table.type, table.column_names, table.key_missing,
     table.key_not_unique.
     """
-    plain = _plain(table)
+    try:
+        plain = _plain(table)
+        return _canonical(plain, tuple(key), ordered=ordered)
+    except (pa.ArrowException, OverflowError) as error:
+        raise ArtifactError(
+            "table.unusable",
+            f"the result cannot be put into canonical form ({type(error).__name__})",
+            remedy="Cast its columns to simpler types.",
+        ) from error
+
+
+def _canonical(plain: ArrowTable, key: tuple[str, ...], *, ordered: bool) -> TableArtifact:
     names = list(plain.column_names)
     _check_names(names)
+    _check_moments(plain)
+    if len(set(key)) != len(key):
+        raise ArtifactError(
+            "table.key_repeated",
+            f"the key ({', '.join(key)}) names a column twice",
+            remedy="Name each key column once.",
+        )
     for name in key:
         if name not in names:
             raise ArtifactError(
@@ -94,7 +117,7 @@ def canonical(
         address=Address.of(payload),
         digest=_digest(columns, key, batches, plain.num_rows),
         columns=columns,
-        key=tuple(key),
+        key=key,
         rows=plain.num_rows,
         totals=control_totals(plain),
     )
@@ -138,6 +161,12 @@ def _normal_floats(column: ArrowArray) -> ArrowArray:
 def _check_names(names: list[str]) -> None:
     folded: dict[str, str] = {}
     for name in names:
+        if any(is_unsafe(character) for character in name):
+            raise ArtifactError(
+                "table.column_names",
+                f"the column name {one_line(name)!r} holds a character that cannot be printed",
+                remedy="Give the column a plain name (AS name).",
+            )
         if not name or name.lower() in folded:
             other = folded.get(name.lower(), "")
             raise ArtifactError(
@@ -146,6 +175,25 @@ def _check_names(names: list[str]) -> None:
                 remedy="Give each output column a name of its own (AS name).",
             )
         folded[name.lower()] = name
+
+
+def _check_moments(table: ArrowTable) -> None:
+    """Dates and times stay within the years 1 to 9999: others, and infinity, have no text."""
+    for field, column in zip(table.schema, table.columns, strict=True):
+        if pa.types.is_date(field.type):
+            unit, width = 1, pa.int32()
+        elif pa.types.is_timestamp(field.type):
+            unit, width = MICROSECONDS, pa.int64()
+        else:
+            continue
+        extent = pc.min_max(column.cast(width)).as_py()
+        first, after = DAYS[0] * unit, DAYS[1] * unit
+        if extent["min"] is not None and not first <= extent["min"] <= extent["max"] < after:
+            raise ArtifactError(
+                "table.value",
+                f"column {field.name!r} holds a date outside of the years 1 to 9999",
+                remedy="Leave such rows out, or show the date as text.",
+            )
 
 
 def _check_unique(table: ArrowTable, key: Sequence[str]) -> None:

@@ -25,6 +25,10 @@ class Limits(BaseModel):
     """Characters of one cell that an observation shows."""
     rows_stored_max: int = Field(default=5_000_000, ge=1, le=100_000_000)
     """Rows of a result that are stored; more make it partial."""
+    result_mib_max: int = Field(default=1_024, ge=1, le=65_536)
+    """Bytes of a result, in MiB."""
+    cell_bytes_max: int = Field(default=1_048_576, ge=1_000, le=1 << 30)
+    """Bytes of one text of a result."""
     step_seconds_max: int = Field(default=60, ge=1, le=3_600)
     """Wall-clock seconds of one step."""
     memory_mib_max: int = Field(default=2_048, ge=256, le=65_536)

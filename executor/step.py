@@ -33,6 +33,7 @@ from tieout.executor.record import (
     Shown,
     made_table,
 )
+from tieout.executor.result_bounds import check_cells
 from tieout.executor.search import search
 from tieout.executor.sql.validate import ColumnOrigin, SqlRefused, ValidatedSql
 from tieout.executor.world import Pinned, StepResult, World
@@ -125,6 +126,7 @@ def _sql(bench: Bench, world: World, step: SqlStep) -> _Ran:
             for name, address in wanted.items()
         },
     )
+    check_cells(result.table, bench.limits.cell_bytes_max)
     table = _canonical(result.table, tuple(step.key), ordered=validated.ordered)
     info = bench.engine.info
     return _Ran(
@@ -145,7 +147,11 @@ def _sql(bench: Bench, world: World, step: SqlStep) -> _Ran:
 
 def _check_name(world: World, step: Step) -> None:
     earlier = world.steps.get(step.id)
-    if step.id in world.sources or (earlier is not None and earlier.ok):
+    if (
+        step.id in world.sources
+        or step.id in world.reserved
+        or (earlier is not None and earlier.ok)
+    ):
         raise ExecutorError(
             "step.name_taken",
             f"{step.id!r} is the name of a source or of an earlier step",

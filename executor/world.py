@@ -118,8 +118,16 @@ def _pinned_text(document: dict[str, Any], manifest: Address) -> Pinned:
     )
 
 
-def catalog_text(sources: Mapping[str, Pinned]) -> bytes:
-    """What a model is told of the sources it may use; canonical JSON."""
+def is_known(published: str | None, as_of: str | None) -> bool:
+    """Whether a document was published by then; one without a date is not known to be."""
+    return as_of is None or (published is not None and published <= as_of)
+
+
+def catalog_text(sources: Mapping[str, Pinned], as_of: str | None = None) -> bytes:
+    """What a model is told of the sources it may use; canonical JSON.
+
+    as_of: documents that were not published by then are not even named.
+    """
     described: list[Json] = []
     for name in sorted(sources):
         source = sources[name]
@@ -134,7 +142,9 @@ def catalog_text(sources: Mapping[str, Pinned]) -> bytes:
             entry["control_totals"] = [list(total) for total in source.totals]
             entry["rejected_lines"] = source.rejected
         else:
-            entry["documents"] = [[d.name, d.title, d.published or ""] for d in source.documents]
+            known = [d for d in source.documents if is_known(d.published, as_of)]
+            entry["rows"] = len(known)
+            entry["documents"] = [[d.name, d.title, d.published or ""] for d in known]
         described.append(entry)
     return encode({"catalog": described})
 
@@ -161,11 +171,15 @@ class StepResult:
 
 @dataclass(slots=True)
 class World:
-    """The sources and steps of one question. as_of: ISO date set by the question, or None."""
+    """The sources and steps of one question. as_of: ISO date set by the question, or None.
+
+    reserved: names of the catalog's other sources; a step may not pass itself off as one.
+    """
 
     store: Store
     sources: Mapping[str, Pinned]
     as_of: str | None = None
+    reserved: frozenset[str] = frozenset()
     steps: dict[str, StepResult] = field(default_factory=dict)
     _tables: dict[Address, TableReader] = field(default_factory=dict, repr=False)
     _documents: dict[tuple[str, str], Document] = field(default_factory=dict, repr=False)

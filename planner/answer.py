@@ -18,7 +18,7 @@ from tieout.artifacts.values import FLOATS, decimal_scale
 from tieout.executor.errors import ExecutorError
 from tieout.executor.grammar import AnswerDraft, FigureDraft, QuoteDraft, RowValue
 from tieout.executor.quotes import locate
-from tieout.executor.world import StepResult, World
+from tieout.executor.world import StepResult, World, is_known
 from tieout.ledger.citation import (
     Answer,
     AnswerStatus,
@@ -272,7 +272,7 @@ def _located(
     fault = f"source {source_name!r} has no document {document!r}"
     for name in names:
         text = world.document(source, name)
-        if world.as_of and text.published and text.published > world.as_of:
+        if not is_known(text.published, world.as_of):
             continue
         try:
             span = locate(text.text, words, occurrence=occurrence)

@@ -97,6 +97,7 @@ def _ask(
         store=batch.store,
         sources={name: sources[name] for name in question.sources},
         as_of=question.as_of or None,
+        reserved=frozenset(batch.catalog.sources),
     )
     bench = Bench(recorder, batch.engine, batch.catalog.limits)
     return Loop(question, world, bench, choice.model, choice.info).run()

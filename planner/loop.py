@@ -131,7 +131,7 @@ class Loop:
                 output=Made("output", _question_text(self.question), JSON_MEDIA),
                 parts=(
                     Made(INSTRUCTIONS_ROLE, INSTRUCTIONS.encode(), TEXT_MEDIA),
-                    Made("catalog", catalog_text(sources), JSON_MEDIA),
+                    Made("catalog", catalog_text(sources, self.world.as_of), JSON_MEDIA),
                     *plan,
                 ),
             )

@@ -18,6 +18,8 @@ from tieout.ledger.citation import Label
 from tieout.planner.errors import PlannerError
 
 QUESTIONS_MAX = 10_000
+RESERVED = frozenset({"run", "batch", "latest", "ended"})
+"""Subjects of the ledger's own rows, and names that `show` understands."""
 
 
 class _Declared(BaseModel):
@@ -79,6 +81,8 @@ def load_questions(path: Path, known_sources: frozenset[str]) -> QuestionFile:
     seen: set[str] = set()
     questions = []
     for question in file.question:
+        if question.id in RESERVED or question.id.startswith(("r-", "s-")):
+            raise _wrong("reserved_id", f"{question.id!r} cannot be the id of a question", path)
         if question.id in seen:
             raise _wrong("repeated_id", f"two questions have the id {question.id!r}", path)
         seen.add(question.id)

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
+from tieout.artifacts.printable import lines as printable_lines
+from tieout.artifacts.printable import page
 from tieout.executor.record import Receipt
 from tieout.executor.world import World
 from tieout.ledger.canon import Json, encode
@@ -197,7 +199,7 @@ def report_text(report: Report) -> str:
         f"Status    {answer.status}"
         + (f" ({report.code}: {report.message})" if report.code else ""),
         "",
-        answer.prose,
+        *printable_lines(answer.prose),
         "",
     ]
     lines += [_figure_line(figure) for figure in answer.figures]
@@ -216,7 +218,8 @@ def report_text(report: Report) -> str:
     ]
     lines += [f"  result not used: {name}" for name in report.unused]
     lines += [f"  problem: {problem}" for problem in answer.problems]
-    return "\n".join(lines) + "\n"
+    # Foreign words stand in most of these lines; none of them may draw a line of its own.
+    return page(lines) + "\n"
 
 
 def _figure_line(figure: Figure) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tieout.artifacts.printable import is_unsafe
 from tieout.executor.errors import ExecutorError
 from tieout.executor.ingest.declaration import ColumnDeclaration, column_table
 
@@ -24,7 +25,11 @@ def column_names(fields: Sequence[str], *, extra: int, name: str, line: int) -> 
             place=f"{name}, line {line}",
             remedy="Check the delimiter; if it is right, split the file.",
         )
-    collapsed = [" ".join(field.split()) for field in fields]
+    # What cannot be seen cannot be typed in a query either; the header as received keeps it.
+    collapsed = [
+        " ".join("".join(c for c in field if c.isspace() or not is_unsafe(c)).split())
+        for field in fields
+    ]
     for field in collapsed:
         if field.startswith(RESERVED):
             raise ExecutorError(

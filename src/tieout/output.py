@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TextIO
 
 from tieout.artifacts.errors import Exit, RoomError
+from tieout.artifacts.printable import one_line
 from tieout.executor.errors import ExecutorError
 from tieout.ledger.canon import Json
 
@@ -193,7 +194,10 @@ class Output:
 
     def listed(self, listed: Sequence[Mapping[str, Json]]) -> None:
         """A list of runs or of ledger rows."""
-        lines = ["  ".join(str(value) for value in row.values() if value != "") for row in listed]
+        lines = [
+            one_line("  ".join(str(value) for value in row.values() if value != ""))
+            for row in listed
+        ]
         self.document(
             Document({"entries": [dict(row) for row in listed]}, "\n".join(lines) or "nothing yet")
         )
@@ -248,7 +252,7 @@ def guarded(
         code = int(found) if isinstance(found, int) else Exit.FINE
         return _ended(code, as_json)
     except RoomError as error:
-        sys.stderr.write(f"tieout: {error.code}: {error}\n")
+        sys.stderr.write(f"tieout: {error.code}: {one_line(str(error), chars_max=20_000)}\n")
         _tell(error, as_json)
         return int(error.exit_code)
     except SystemExit as error:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from tieout.artifacts.printable import one_line
 from tieout.artifacts.store import Store
 from tieout.ledger.canon import Json
 
@@ -31,7 +32,7 @@ def pinned_lines(store: Store, pinned: PinnedSource) -> list[str]:
     head = f"{pinned.name}  {state}  {pinned.manifest}"
     if manifest["kind"] == "text":
         return [head, f"  {pinned.rows} documents"]
-    return [head, *_table_lines(manifest)]
+    return [head, *(one_line(line) for line in _table_lines(manifest))]
 
 
 def _table_lines(manifest: Mapping[str, Any]) -> list[str]:

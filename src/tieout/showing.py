@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tieout.artifacts.address import Address
+from tieout.artifacts.printable import lines as printable_lines
+from tieout.artifacts.printable import page
 from tieout.artifacts.values import cell_reference, parse_cell_reference
 from tieout.executor.errors import ExecutorError
 from tieout.ledger.audit.drill import Drill, SourceLine, SourceRows, Use
@@ -68,7 +70,7 @@ def _artifact(drill: Drill, address: Address, rows: int) -> Document:
     lines += _use_lines("made by", origin.made_by) + _use_lines("used by", origin.used_by)
     if drill.is_table(address):
         reader = drill.table(address)
-        page = [
+        first_rows = [
             {"row": reader.row_key(p), "cells": [list(c) for c in drill.cells(address, p)]}
             for p in range(min(rows, reader.rows))
         ]
@@ -76,7 +78,7 @@ def _artifact(drill: Drill, address: Address, rows: int) -> Document:
             "rows": reader.rows,
             "key": list(reader.key),
             "columns": [[c.name, c.type] for c in reader.columns],
-            "first_rows": [dict(row) for row in page],
+            "first_rows": [dict(row) for row in first_rows],
         }
         lines.append(
             f"  {reader.rows} rows; {', '.join(f'{c.name} {c.type}' for c in reader.columns)}"
@@ -87,8 +89,8 @@ def _artifact(drill: Drill, address: Address, rows: int) -> Document:
     elif _is_text(origin.media_type):
         text = drill.store.get(address).decode("utf-8", "replace")
         data["text"] = text
-        lines += ["", text[:TEXT_SHOWN] + ("…" if len(text) > TEXT_SHOWN else "")]
-    return Document(data, "\n".join(lines))
+        lines += ["", *printable_lines(text[:TEXT_SHOWN] + ("…" if len(text) > TEXT_SHOWN else ""))]
+    return Document(data, page(lines))
 
 
 def _is_text(media: str) -> bool:
@@ -133,9 +135,9 @@ def _cell_or_row(drill: Drill, reference: str) -> Document:
     if line is not None:
         data["source_line"] = _line_data(line)
         lines += _line_text(line)
-        return Document(data, "\n".join(lines))
+        return Document(data, page(lines))
     below_data, below_lines = _below(drill, address, position)
-    return Document(data | below_data, "\n".join(lines + below_lines))
+    return Document(data | below_data, page(lines + below_lines))
 
 
 def _below(
@@ -246,7 +248,7 @@ def _passage(drill: Drill, reference: str) -> Document:
         "after": around[1],
     }
     lines = [f"{address}@{first}-{last}", f"  line {data['line']} of the text", ""]
-    return Document(data, "\n".join([*lines, f"…{around[0]}[{quote}]{around[1]}…"]))
+    return Document(data, page([*lines, *printable_lines(f"…{around[0]}[{quote}]{around[1]}…")]))
 
 
 def _reports(drill: Drill, run: str) -> dict[str, tuple[Entry, dict[str, Any]]]:
@@ -279,7 +281,7 @@ def _run(workspace: Workspace, drill: Drill, text: str) -> Document:
         lines += [
             f"    {run}/{name}/{figure['name']} = {figure['shown']}" for figure in report["figures"]
         ]
-    return Document({"run": run, "questions": questions}, "\n".join(lines))
+    return Document({"run": run, "questions": questions}, page(lines))
 
 
 def _in_run(workspace: Workspace, drill: Drill, text: str) -> Document:
@@ -338,4 +340,4 @@ def _figure(drill: Drill, entry: Entry, report: dict[str, Any], figure: dict[str
     below_data, below_lines = _below(
         drill, address, position, run=entry.row.trace_id, subject=f"{entry.row.subject}/"
     )
-    return Document(data | below_data, "\n".join(lines + below_lines))
+    return Document(data | below_data, page(lines + below_lines))

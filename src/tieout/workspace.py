@@ -286,6 +286,7 @@ class Workspace:
                     seconds_max=limits.step_seconds_max,
                     memory_bytes_max=limits.memory_mib_max * MIB,
                     rows_max=limits.rows_stored_max,
+                    result_bytes_max=limits.result_mib_max * MIB,
                     sql_chars_max=limits.sql_chars_max,
                 ),
             )

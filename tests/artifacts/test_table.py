@@ -341,3 +341,39 @@ def parse(text, kind):
     if kind == "TIMESTAMPTZ":
         return dt.datetime.fromisoformat(text.replace("Z", "+00:00"))
     return bytes.fromhex(text) if kind == "BLOB" else text
+
+
+@pytest.mark.parametrize(
+    ("array", "code"),
+    [
+        (pa.array([2147483647], pa.int32()).cast(pa.date32()), "table.value"),
+        (pa.array([-2147483647], pa.int32()).cast(pa.date32()), "table.value"),
+        (pa.array([9223372036854775807], pa.int64()).cast(pa.timestamp("us")), "table.value"),
+        (pa.array([-(2**62)], pa.int64()).cast(pa.timestamp("us", tz="UTC")), "table.value"),
+    ],
+)
+def test_a_moment_without_a_text_is_refused(array, code):
+    with pytest.raises(ArtifactError) as caught:
+        t.canonical(pa.table({"d": array}))
+    assert caught.value.code == code
+
+
+def test_the_first_and_the_last_day_have_a_text():
+    days = pa.array([dt.date(1, 1, 1), dt.date(9999, 12, 31)])
+    moments = pa.array([dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59, 999999)])
+    reader = TableReader(t.canonical(pa.table({"d": days, "m": moments})).payload)
+    assert [reader.text(0, "d"), reader.text(1, "m")] == [
+        "0001-01-01",
+        "9999-12-31T23:59:59.999999",
+    ]
+
+
+def test_a_key_column_is_named_once_and_names_are_printable():
+    for table, key, code in (
+        (pa.table({"k": [1]}), ["k", "k"], "table.key_repeated"),
+        (pa.table({"n\n  fake = 5": [1]}), [], "table.column_names"),
+        (pa.table({"n\u202e": [1]}), [], "table.column_names"),
+    ):
+        with pytest.raises(ArtifactError) as caught:
+            t.canonical(table, key=key)
+        assert caught.value.code == code
