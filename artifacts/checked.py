@@ -41,7 +41,8 @@ def missing(address: Address, *, location: str) -> ArtifactError:
         "object.missing",
         f"there is no such object in {location}",
         place=str(address),
-        remedy="Check the address and that this is the store it was put into.",
+        remedy="If the ledger names it, put it back from a copy; see `tieout verify`.",
+        exit_code=Exit.DOES_NOT_HOLD,
     )
 
 

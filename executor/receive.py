@@ -6,9 +6,10 @@ Source: DESIGN §2 and the trade's rule that evidence is kept as it came (notes 
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from tieout.executor.catalog import Source
 from tieout.executor.errors import ExecutorError, Exit
@@ -40,11 +41,7 @@ def receive(source: Source, root: Path, limits: Limits) -> tuple[Received, ...]:
     folder = root / (table.folder or "")
     if not folder.is_dir():
         raise _source_missing(source.name, folder, "folder")
-    names = sorted(
-        path.relative_to(folder).as_posix()
-        for path in folder.rglob("*")
-        if path.is_file() and not path.name.startswith(".")
-    )
+    names = _document_names(folder)
     if not names or len(names) > limits.documents_max:
         raise ExecutorError(
             "source.no_documents" if not names else "source.too_many_documents",
@@ -55,6 +52,24 @@ def receive(source: Source, root: Path, limits: Limits) -> tuple[Received, ...]:
     return tuple(Received(n, read_whole(folder / n, limits.source_bytes_max)) for n in names)
 
 
+def _document_names(folder: Path) -> list[str]:
+    """The documents of a folder; what is no file inside of it stops, it is not passed over."""
+    names = []
+    for path in folder.rglob("*"):
+        if path.name.startswith(".") or (path.is_dir() and not path.is_symlink()):
+            continue
+        inside = path.resolve().is_relative_to(folder.resolve())
+        if not path.is_file() or not inside:
+            raise ExecutorError(
+                "source.not_a_document",
+                "it leads out of the folder" if not inside else "it is not a file",
+                place=str(path),
+                remedy="Move it out, or put the document itself there.",
+            )
+        names.append(path.relative_to(folder).as_posix())
+    return sorted(names)
+
+
 def read_whole(path: Path, bytes_max: int) -> bytes:
     """A file's bytes, if they did not change while they were read.
 
@@ -62,7 +77,7 @@ def read_whole(path: Path, bytes_max: int) -> bytes:
     leave a file that nobody ever had. Raises as `receive` does.
     """
     try:
-        with path.open("rb") as stream:
+        with _opened(path) as stream:
             before = os.fstat(stream.fileno())
             if before.st_size > bytes_max:
                 raise ExecutorError(
@@ -96,8 +111,22 @@ def read_whole(path: Path, bytes_max: int) -> bytes:
     return payload
 
 
-def _identity(stat: os.stat_result) -> tuple[int, int, int, int]:
-    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
+def _opened(path: Path) -> BinaryIO:
+    """A regular file, opened without waiting: a pipe would never end, a device has no bytes."""
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if stat.S_ISREG(os.fstat(number).st_mode):
+        return os.fdopen(number, "rb")
+    os.close(number)
+    raise ExecutorError(
+        "source.not_a_file",
+        "it is not a regular file",
+        place=str(path),
+        remedy="Name a file; a folder of documents is `folder` in tieout.toml.",
+    )
+
+
+def _identity(seen: os.stat_result) -> tuple[int, int, int, int]:
+    return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns
 
 
 def _source_missing(name: str, path: Path, what: str) -> ExecutorError:

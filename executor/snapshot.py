@@ -76,9 +76,12 @@ def build(source: Source, received: Sequence[Received]) -> Snapshot:
 
 
 def _build_table(source: Source, received: Received) -> Snapshot:
-    reading = read_csv(
-        received.payload, declaration(source.table), name=f"{source.name}: {received.name}"
-    )
+    try:
+        reading = read_csv(received.payload, declaration(source.table), name=source.name)
+    except ExecutorError as error:
+        # The reader's remedies name the source, as tieout.toml does; people look for the file.
+        error.place = f"{received.name}, source {error.place}"
+        raise
     key = tuple(source.table.key) or (ORDINAL,)
     try:
         table = canonical(reading.table, key=key)

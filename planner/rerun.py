@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tieout.artifacts.address import Address
+from tieout.artifacts.errors import ArtifactError
 from tieout.artifacts.store import Store
 from tieout.executor.catalog import Catalog
 from tieout.executor.clock import SteppingClock
@@ -101,6 +102,11 @@ def replay(
         if error.code != "recorded.missing":
             raise
         stopped = str(error)
+    except ArtifactError as error:
+        # What was read again differs, so what the run named is not there: the differences say it.
+        if error.code != "object.hidden" or not differences:
+            raise
+        stopped = f"{error.message} ({error.place})"
     finished = not _unfinished(entries)
     comparison = _with(compare(entries, memory.entries(), finished=finished), differences)
     if not finished:

@@ -91,6 +91,7 @@ class Drill:
     _entries: dict[Address, list[Entry]] = field(default_factory=dict)
     _tables: dict[Address, TableReader] = field(default_factory=dict)
     _latest: str = ""
+    _snapshots: list[Address] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for entry in self.log.entries():
@@ -106,6 +107,7 @@ class Drill:
             self._kinds[output.address] = (output.media_type, output.size)
             self._entries.setdefault(output.address, []).append(entry)
             if row.kind is Kind.SNAPSHOT:
+                self._snapshots.append(output.address)
                 for part in row.attachments:
                     if part.role == "table":
                         self._manifests.setdefault(part.address, output.address)
@@ -157,6 +159,10 @@ class Drill:
             )
         media, size = self._kinds.get(address, ("", self.store.stat(address).size))
         return Origin(address, media, size, tuple(made), tuple(used))
+
+    def manifests(self) -> tuple[Address, ...]:
+        """The snapshots' manifests, oldest first."""
+        return tuple(self._snapshots)
 
     def made_by(self, address: Address, *, run: str = "", subject: str = "") -> Entry | None:
         """The entry whose output this is: equal results share one address, so the one of this

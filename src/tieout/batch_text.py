@@ -109,7 +109,6 @@ def _tie_out(result: BatchResult) -> str:
 
 
 def _next(workspace: Workspace, result: BatchResult) -> str:
-    where = f"-w {workspace.catalog.root} "
     figure = next(
         (
             f"{d.report.question.id}/{f.name}"
@@ -118,7 +117,7 @@ def _next(workspace: Workspace, result: BatchResult) -> str:
         ),
         None,
     )
-    commands = [f"tieout replay {where}{result.run}", f"tieout verify {where}".rstrip()]
+    commands = [workspace.command("replay", result.run), workspace.command("verify")]
     if figure:
-        commands.insert(0, f"tieout show {where}{result.run}/{figure}")
+        commands.insert(0, workspace.command("show", f"{result.run}/{figure}"))
     return "\n          ".join(commands)

@@ -107,11 +107,12 @@ class Output:
             "ledger": str(workspace.ledger_path),
             "sources": [*sources],
         }
+        ask = f"{workspace.command('run')} QUESTIONS.toml"
         text = (
             f"Workspace {workspace.catalog.workspace.name} in {root}\n"
             f"  store   {workspace.store.location}\n  ledger  {workspace.ledger_path}\n"
             f"  sources {', '.join(sources) or 'none yet: add [source.NAME] to tieout.toml'}\n"
-            "Next: tieout snapshot, then tieout run questions.toml\n"
+            f"Next: {workspace.command('snapshot')}, then {ask}\n"
         )
         self.document(Document(data, text))
 
@@ -189,7 +190,9 @@ class Output:
             f"{verdict}: {report.entries} ledger entries, {report.objects} objects, "
             f"{len(report.findings)} findings"
         )
-        lines.append(f"Note for later: tieout verify --expect {report.entries}:{report.root}")
+        if report.holds:
+            kept = f"--expect {report.entries}:{report.root}"
+            lines.append(f"Note for later: {workspace.command('verify', kept)}")
         self.document(Document(data, "\n".join(lines)))
 
     def listed(self, listed: Sequence[Mapping[str, Json]]) -> None:
@@ -215,11 +218,16 @@ def exit_of(result: BatchResult) -> int:
 
 
 def exit_of_replay(replayed: Replayed) -> int:
-    """0 everything agreed; 12 another build; 3 the run was cut off; 1 it differs."""
+    """1 it differs; 12 another build and no difference; 3 the run was cut off; 0 all agreed.
+
+    A difference comes first: the recorded build is a text, and must not excuse a result.
+    """
     comparison = replayed.comparison
+    if comparison.differences:
+        return Exit.DOES_NOT_HOLD
     if comparison.builds:
         return Exit.OTHER_FORMAT
-    if not replayed.finished and not comparison.differences:
+    if not replayed.finished:
         return Exit.INCOMPLETE
     return Exit.FINE if replayed.agrees else Exit.DOES_NOT_HOLD
 

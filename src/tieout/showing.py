@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tieout.artifacts.address import Address
@@ -12,6 +14,7 @@ from tieout.artifacts.printable import page
 from tieout.artifacts.values import cell_reference, parse_cell_reference
 from tieout.executor.errors import ExecutorError
 from tieout.ledger.audit.drill import Drill, SourceLine, SourceRows, Use
+from tieout.ledger.audit.passages import passage, spans
 from tieout.ledger.canon import Json
 from tieout.ledger.log import Entry
 from tieout.ledger.row import Kind
@@ -24,12 +27,21 @@ LINES_SHOWN = 12
 TEXT_SHOWN = 4_000
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What showing needs: the drill, and how a next command is written here."""
+
+    drill: Drill
+    command: Callable[[str, str], str]
+
+
 def show(workspace: Workspace, reference: str, *, rows: int) -> Document:
     """Find out what a reference names and show it. Raises ExecutorError show.*, run.unknown."""
     drill = workspace.drill()
+    look = Look(drill, workspace.command)
     plain = reference.removeprefix("blake3:")
     if "#" in plain:
-        return _cell_or_row(drill, reference)
+        return _cell_or_row(look, reference)
     if "@" in plain:
         return _passage(drill, reference)
     if "/" in plain:
@@ -101,8 +113,9 @@ def _is_text(media: str) -> bool:
     )
 
 
-def _cell_or_row(drill: Drill, reference: str) -> Document:
+def _cell_or_row(look: Look, reference: str) -> Document:
     """A row of a table: its cells, the step that made it, the source rows and lines below it."""
+    drill = look.drill
     if ":" in reference.partition("#")[2]:
         name, row, column = parse_cell_reference(reference)
     else:
@@ -136,14 +149,15 @@ def _cell_or_row(drill: Drill, reference: str) -> Document:
         data["source_line"] = _line_data(line)
         lines += _line_text(line)
         return Document(data, page(lines))
-    below_data, below_lines = _below(drill, address, position)
+    below_data, below_lines = _below(look, address, position)
     return Document(data | below_data, page(lines + below_lines))
 
 
 def _below(
-    drill: Drill, address: Address, position: int, *, run: str = "", subject: str = ""
+    look: Look, address: Address, position: int, *, run: str = "", subject: str = ""
 ) -> tuple[dict[str, Json], list[str]]:
     """The step that made a row, and the source rows with the row's key values."""
+    drill = look.drill
     data: dict[str, Json] = {}
     lines: list[str] = []
     entry = drill.made_by(address, run=run, subject=subject)
@@ -160,9 +174,16 @@ def _below(
             lines.append(f"            {line.file}:{line.lines[0]}  #{line.row}  {line.text}")
         if rows.total > LINES_SHOWN:
             lines.append(f"            and {rows.total - LINES_SHOWN} more")
-    if any(rows.lines for rows in sources):
-        first = next(rows.lines[0] for rows in sources if rows.lines)
-        lines.append(f"  next      tieout show '{first.table}#{first.row}'")
+    rest = spans(look.drill, address, position)
+    passages = [passage(look.drill, Address.parse(text), a, b) for text, a, b in rest]
+    data["passages"] = [
+        {"text": p.text, "start": p.start, "end": p.end, "document": p.document, "quote": p.quote}
+        for p in passages
+    ]
+    lines += [f"  quote     {p.document}:{p.line}  “{p.quote}”" for p in passages]
+    following = [f"{rows.lines[0].table}#{rows.lines[0].row}" for rows in sources if rows.lines]
+    following += [f"{p.text}@{p.start}-{p.end}" for p in passages]
+    lines += [f"  next      {look.command('show', shlex.quote(name))}" for name in following[:3]]
     return data, lines
 
 
@@ -229,26 +250,32 @@ def _passage(drill: Drill, reference: str) -> Document:
             f"{reference!r} is not ADDRESS@START-END",
             remedy="Copy the reference of the quote from the report.",
         )
+    whole = len(name.removeprefix("blake3:")) == 64
     address = (
-        Address.parse(name if name.startswith("blake3:") else f"blake3:{name}")
-        if len(name.removeprefix("blake3:")) == 64
-        else drill.resolve(name)
+        Address.parse(f"blake3:{name.removeprefix('blake3:')}") if whole else drill.resolve(name)
     )
-    text = drill.store.get(address).decode("utf-8")
-    first, last = int(start), int(end)
-    quote = text[first:last]
-    around = text[max(0, first - 80) : first], text[last : last + 80]
+    found = passage(drill, address, int(start), int(end))
     data: dict[str, Json] = {
-        "address": str(address),
-        "start": first,
-        "end": last,
-        "quote": quote,
-        "line": text.count("\n", 0, first) + 1,
-        "before": around[0],
-        "after": around[1],
+        "address": found.text,
+        "start": found.start,
+        "end": found.end,
+        "quote": found.quote,
+        "document": found.document,
+        "raw": found.raw,
+        "line": found.line,
+        "bytes": [list(pair) for pair in found.bytes],
+        "before": found.around[0],
+        "after": found.around[1],
     }
-    lines = [f"{address}@{first}-{last}", f"  line {data['line']} of the text", ""]
-    return Document(data, page([*lines, *printable_lines(f"…{around[0]}[{quote}]{around[1]}…")]))
+    ranges = ", ".join(f"{first}-{last}" for first, last in found.bytes)
+    lines = [
+        f"{found.text}@{found.start}-{found.end}",
+        f"  file      {found.document}:{found.line}",
+        f"  bytes     {ranges} of {found.raw}",
+        "",
+        *printable_lines(f"…{found.around[0]}[{found.quote}]{found.around[1]}…"),
+    ]
+    return Document(data, page(lines))
 
 
 def _reports(drill: Drill, run: str) -> dict[str, tuple[Entry, dict[str, Any]]]:
@@ -310,11 +337,12 @@ def _in_run(workspace: Workspace, drill: Drill, text: str) -> Document:
             place=run,
             remedy=f"It has: {names}.",
         )
-    return _figure(drill, entry, report, figure)
+    return _figure(Look(drill, workspace.command), entry, report, figure)
 
 
-def _figure(drill: Drill, entry: Entry, report: dict[str, Any], figure: dict[str, Any]) -> Document:
+def _figure(look: Look, entry: Entry, report: dict[str, Any], figure: dict[str, Any]) -> Document:
     """A figure: what is shown, the stored value, its label, then the cell and all below it."""
+    drill = look.drill
     address = Address.parse(figure["address"])
     position = drill.position(address, figure["row"])
     data: dict[str, Json] = {
@@ -333,11 +361,7 @@ def _figure(drill: Drill, entry: Entry, report: dict[str, Any], figure: dict[str
     ]
     cells = ", ".join(f"{n}={t}" for n, t in drill.cells(address, position))
     lines.append(f"  row       {cells}")
-    span = figure["span"]
-    if span is not None:
-        lines.append(f"  quote     “{span['quote']}” in {span['document']}")
-        lines.append(f"  next      tieout show '{span['text']}@{span['start']}-{span['end']}'")
     below_data, below_lines = _below(
-        drill, address, position, run=entry.row.trace_id, subject=f"{entry.row.subject}/"
+        look, address, position, run=entry.row.trace_id, subject=f"{entry.row.subject}/"
     )
     return Document(data | below_data, page(lines + below_lines))

@@ -11,6 +11,7 @@ What only reads (verify, show, log) never loads the engine, a model's client or 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -111,6 +112,17 @@ class Workspace:
             self._log.close()
             self._log = None
 
+    def command(self, verb: str, rest: str = "") -> str:
+        """A command to try next, as it can be pasted here: with -w unless this is the workspace."""
+        root = self.catalog.root.resolve()
+        where = "" if root == Path.cwd() else f" -w {shlex.quote(str(root))}"
+        flags = "".join(
+            f" --{name} {shlex.quote(setting.value)}"
+            for name, setting in self.settings.values.items()
+            if setting.origin == "flag" and name in {"store", "ledger"}
+        )
+        return f"tieout {verb}{where}{flags} {rest}".rstrip()
+
     @property
     def ledger_path(self) -> Path:
         """The ledger's file."""
@@ -130,7 +142,20 @@ class Workspace:
         make_folder(self.ledger_path.parent)
         self._store = create_store(self._store_location(), base=self.catalog.root)
         if not self.ledger_path.exists():
+            self._refuse_orphaned_store(self._store)
             create(self.ledger_path).close()
+
+    def _refuse_orphaned_store(self, store: Store) -> None:
+        """A store of our own that holds evidence has lost its ledger: a new one would hide it."""
+        shared = "://" in store.location or Path(self.settings["store"]).is_absolute()
+        if not shared and next(iter(store.addresses()), None) is not None:
+            raise ExecutorError(
+                "workspace.ledger_lost",
+                "the store holds objects, and the ledger that names them is not there",
+                place=str(self.ledger_path),
+                remedy="Put the ledger back from a copy; for a new one give a new store too.",
+                exit_code=Exit.DOES_NOT_HOLD,
+            )
 
     def log(self, *, write: bool = False) -> Log:
         """The ledger. Raises LedgerError ledger.missing (10), ledger.locked (11) for a writer."""
