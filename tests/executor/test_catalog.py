@@ -43,7 +43,8 @@ def test_the_smallest_and_a_whole_catalog():
     [
         ("", "catalog.field", "workspace"),
         ("[workspace]\n", "catalog.field", "workspace.name"),
-        ("x = [", "catalog.not_toml", "line 1"),
+        ("x = [", "catalog.not_toml", "end of document"),
+        ("x = 1 2\n", "catalog.not_toml", "line 1"),
         (HEAD + "[workspace]\n", "catalog.not_toml", "line 3"),
         (HEAD + BANK + BANK, "catalog.not_toml", "twice"),
         (HEAD + BANK + 'file = "b.csv"\n', "catalog.not_toml", "overwrite"),
@@ -61,7 +62,7 @@ def test_the_smallest_and_a_whole_catalog():
             "column.a.type",
         ),
         (
-            HEAD + BANK + '[source.bank.column.a]\ntype = "DECIMAL"\n',
+            HEAD + BANK + '[source.bank.column.a]\ntype = "MONEY"\n',
             "catalog.field",
             "column.a.type",
         ),

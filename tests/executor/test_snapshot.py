@@ -145,8 +145,8 @@ def test_files_and_folders_are_received_in_order_of_name(tmp_path):
         (
             lambda root: ((root / "bank.csv").unlink(), (root / "bank.csv").mkdir()),
             SOURCE,
-            "source.unreadable",
-            Exit.ENVIRONMENT,
+            "source.not_a_file",
+            Exit.REFUSED,
         ),
         (
             lambda root: ((root / "bank.csv").unlink(), (root / "bank.csv").symlink_to("/nowhere")),
@@ -164,7 +164,7 @@ def test_what_cannot_be_received(tmp_path, change, source, code, exit_code):
     error = caught.value
     assert (error.code, error.exit_code) == (code, exit_code)
     assert str(tmp_path) in error.place
-    assert f"'{source.name}'" in error.message or code == "source.unreadable"
+    assert f"'{source.name}'" in error.message or code == "source.not_a_file"
 
 
 def test_bounds_of_size_and_number(tmp_path):
@@ -181,7 +181,7 @@ def test_a_file_that_is_a_pipe_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "bank.csv")
     with pytest.raises(ExecutorError) as caught:
         read_whole(tmp_path / "bank.csv", 100)
-    assert caught.value.code == "source.unreadable"
+    assert caught.value.code == "source.not_a_file"
 
 
 def test_only_a_change_is_pinned_again(tmp_path):
