@@ -22,8 +22,12 @@ def observe(
     totals: tuple[tuple[str, str], ...],
     limits: Limits,
     rewrites: tuple[str, ...] = (),
+    unseen: int = 0,
 ) -> bytes:
-    """The observation of a table artifact. payload: its bytes as the store gave them back."""
+    """The observation of a table artifact. payload: its bytes as the store gave them back.
+
+    unseen: documents that as_of keeps from the question; absence is not said of them.
+    """
     reader = TableReader(payload)
     columns = [c for c in reader.columns if not c.name.startswith(HIDDEN_PREFIX)]
     rows: list[Json] = []
@@ -44,6 +48,8 @@ def observe(
         "rewrites": list(rewrites),
         "first_rows": rows,
     }
+    if unseen:
+        document["documents_not_seen"] = unseen
     if reader.rows == 0:
         document["outcome"] = "no_results"
     return encode(document)

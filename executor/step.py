@@ -36,7 +36,7 @@ from tieout.executor.record import (
 from tieout.executor.result_bounds import check_cells
 from tieout.executor.search import search
 from tieout.executor.sql.validate import ColumnOrigin, SqlRefused, ValidatedSql
-from tieout.executor.world import Pinned, StepResult, World
+from tieout.executor.world import Pinned, StepResult, World, is_known
 from tieout.ledger.canon import Json, encode
 from tieout.ledger.row import ExecutorInfo, Input, Kind, Outcome, Position, Status
 
@@ -85,6 +85,8 @@ class _Ran:
     rewrites: tuple[str, ...] = ()
     source: str = ""
     key: tuple[str, ...] = field(default=())
+    unseen: int = 0
+    """Documents that as_of keeps from the question."""
 
 
 def perform(bench: Bench, world: World, step: Step, *, asked: str, place: Place) -> StepResult:
@@ -250,6 +252,7 @@ def _search(world: World, step: SearchStep) -> _Ran:
         executor=HOUSE,
         source=step.source,
         key=("rank",),
+        unseen=sum(not is_known(d.published, world.as_of) for d in source.documents),
     )
 
 
@@ -320,12 +323,13 @@ def _record_result(
         totals=ran.table.totals,
         limits=bench.limits,
         rewrites=ran.rewrites,
+        unseen=ran.unseen,
     )
     outcome = DONE
     if not ran.complete:
         outcome = Outcome(Status.PARTIAL, "limit.rows", "more rows than are stored")
     elif ran.table.rows == 0:
-        outcome = Outcome(Status.NO_RESULTS, "step.no_results", "no row satisfies it")
+        outcome = Outcome(Status.NO_RESULTS, "step.no_results", _nothing(ran.unseen))
     (receipt,) = recorder.record(
         RowDraft(
             kind=_KINDS[step.do],
@@ -354,6 +358,13 @@ def _record_result(
         complete=ran.complete,
         source=ran.source,
     )
+
+
+def _nothing(unseen: int) -> str:
+    """Why there is no row: absence is only said of what the question may see."""
+    if not unseen:
+        return "no row satisfies it"
+    return f"no row satisfies it; {unseen} documents have no date or a later one than as_of"
 
 
 def _record_error(
