@@ -36,6 +36,7 @@ from tieout.executor.record import (
 from tieout.executor.result_bounds import check_cells
 from tieout.executor.search import search
 from tieout.executor.sql.validate import ColumnOrigin, SqlRefused, ValidatedSql
+from tieout.executor.text_origins import text_origins
 from tieout.executor.world import Pinned, StepResult, World, is_known
 from tieout.ledger.canon import Json, encode
 from tieout.ledger.row import ExecutorInfo, Input, Kind, Outcome, Position, Status
@@ -247,7 +248,7 @@ def _search(world: World, step: SearchStep) -> _Ran:
     literals = (str(step.limit),) if table.rows >= step.limit else ()
     return _Ran(
         table=table,
-        origins=_plain_origins(table, step.source, literals),
+        origins=text_origins(table, step.source, literals),
         inputs=(Input("index", index), Input("index_manifest", manifest)),
         executor=HOUSE,
         source=step.source,
@@ -290,7 +291,7 @@ def _extract(world: World, step: ExtractStep) -> _Ran:
     table = canonical(extract(spec, documents))
     return _Ran(
         table=table,
-        origins=_plain_origins(table, hits.source, ()),
+        origins=text_origins(table, hits.source),
         inputs=(
             Input(f"step:{step.from_}", hits.receipt.parts["output"]),
             *(Input("text", Address.parse(d.address)) for d in documents),
@@ -298,15 +299,6 @@ def _extract(world: World, step: ExtractStep) -> _Ran:
         executor=HOUSE,
         source=hits.source,
     )
-
-
-def _plain_origins(
-    table: TableArtifact, source: str, literals: tuple[str, ...]
-) -> dict[str, ColumnOrigin]:
-    return {
-        column.name: ColumnOrigin(column.name, literals, ((source, "text"),), "", inexact=False)
-        for column in table.columns
-    }
 
 
 def _record_result(

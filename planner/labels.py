@@ -6,12 +6,14 @@ counts for the whole column: a label is never better than it can be shown to be.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Final
+from typing import Final, TypeAlias
 
-from tieout.executor.numbers import NumberToken, find_numbers
+from tieout.executor.number_affixes import NAME
+from tieout.executor.number_marks import YEAR
+from tieout.executor.numbers import FIGURES, NumberToken, find_numbers
 from tieout.executor.sql.validate import ColumnOrigin
 from tieout.ledger.citation import Label, Reason, weakest
 
@@ -23,15 +25,23 @@ CONVENTIONS: Final = frozenset(
 days, and the scales thousand, basis points, million, billion. Their negatives count too."""
 
 
+Reading: TypeAlias = tuple[Decimal, str, str | None, str | None, str | None]
+"""What a number says: value, kind, unit, scale word, and why the reading is not certain."""
+
+
 @dataclass(frozen=True, slots=True)
 class QuestionNumbers:
-    """The numbers that stand in a question: their values, and the names that are no values.
+    """The numbers that stand in a question.
 
-    names: "inv-7" of INV-7, "1010" of "account 1010": without the word before it and case.
+    values: of all of them, for the literals of a plan. readings: with kind, unit and scale.
+    names: what has no value of its own, as printed: dates, times, identifiers. numbered: what
+    follows a word that says what it numbers, "1010" of "account 1010".
     """
 
     values: frozenset[Decimal]
+    readings: frozenset[Reading]
     names: frozenset[str]
+    numbered: frozenset[str]
 
     @classmethod
     def of(cls, text: str) -> QuestionNumbers:
@@ -39,19 +49,56 @@ class QuestionNumbers:
         tokens = find_numbers(text)
         return cls(
             values=frozenset(t.value for t in tokens if t.value is not None),
-            names=frozenset(_name(t) for t in tokens),
+            readings=frozenset(r for t in tokens if (r := _reading(t)) is not None),
+            names=frozenset(name for t in tokens for name in _names(t)),
+            numbered=frozenset(_last_word(t) for t in tokens if t.kind == "label"),
         )
 
     def holds(self, token: NumberToken) -> bool:
-        """Whether a number of the prose stands in the question."""
-        if token.value is not None and token.value in self.values:
+        """Whether a number of the prose stands in the question with the same unit and scale.
+
+        45 of "45 times" is 45 alone, and neither 45%, GBP 45, 45 kg, 45 million nor 4.5e1.
+        """
+        reading = _reading(token)
+        if reading is not None and reading in self.readings:
             return True
-        return _name(token) in self.names
+        numbered = token.kind == "label" or token.text.isdecimal()
+        if numbered and _last_word(token) in self.numbered:
+            return True
+        return token.kind not in FIGURES and _printed(token) in self.names
 
 
-def _name(token: NumberToken) -> str:
-    """What a number is called by: its text without the word that says what it numbers."""
+def _reading(token: NumberToken) -> Reading | None:
+    if token.value is None or _EXPONENT.search(token.text):
+        return None
+    unit = None if token.unit == "times" else token.unit
+    scale = None if token.scale is None else token.scale.casefold()
+    doubt = None if token.ambiguous == NAME else token.ambiguous
+    return token.value, token.kind, unit, scale, doubt
+
+
+def _printed(token: NumberToken) -> str:
+    return " ".join(token.text.split()).casefold()
+
+
+def _last_word(token: NumberToken) -> str:
     return token.text.split()[-1].casefold()
+
+
+def _names(token: NumberToken) -> tuple[str, ...]:
+    """A date is also its month and year, and its year: what follows of it, and no day alone."""
+    if token.kind in FIGURES or token.kind == "label":
+        return ()
+    words = _printed(token).split()
+    whole = " ".join(words)
+    if token.kind != "date":
+        return (whole,)
+    years = tuple(_YEAR.findall(whole))
+    return (*(" ".join(words[at:]) for at in range(len(words))), *years)
+
+
+_EXPONENT: Final = re.compile(r"\d[eE][+-]?\d")
+_YEAR: Final = re.compile(rf"(?<!\d){YEAR}(?!\d)")
 
 
 def literal_label(literal: str, question: QuestionNumbers) -> Label:
@@ -77,10 +124,3 @@ def column_label(origin: ColumnOrigin, question: QuestionNumbers) -> tuple[Label
         return Label.UNSOURCED, Reason.LITERAL
     label = weakest(labels)
     return label, Reason.LITERAL if label is Label.UNSOURCED else None
-
-
-def overlapping(
-    token: NumberToken, filled: Sequence[tuple[int, int, str]]
-) -> list[tuple[int, int, str]]:
-    """The filled spans (start, end, name) that a token touches."""
-    return [span for span in filled if token.start < span[1] and span[0] < token.end]

@@ -15,7 +15,7 @@ from tieout.artifacts.values import cell_reference, decimal_scale, is_numeric
 from tieout.executor.numbers import NumberToken, find_numbers
 from tieout.executor.world import World
 from tieout.ledger.citation import Figure, Flag, Label, NumberInProse, Reason
-from tieout.planner.labels import QuestionNumbers, overlapping
+from tieout.planner.labels import QuestionNumbers
 
 CANDIDATES_MAX: Final = 5
 ROWS_SCANNED_MAX: Final = 100_000
@@ -119,3 +119,10 @@ def _candidates(world: World, value: Decimal) -> tuple[str, ...]:
                 if len(found) >= CANDIDATES_MAX:
                     return tuple(found)
     return tuple(found)
+
+
+def overlapping(
+    token: NumberToken, filled: Sequence[tuple[int, int, str]]
+) -> list[tuple[int, int, str]]:
+    """The filled spans (start, end, name) that a token touches."""
+    return [span for span in filled if token.start < span[1] and span[0] < token.end]
