@@ -196,7 +196,8 @@ def test_sql_that_must_not_be(bad_sql, name):
     assert delivered["status"] == "failed"
     row = next(e.row for e in entries(folder) if e.row.subject == f"{name}/t1/bad")
     assert row.kind is (Kind.FAILURE if name == "endless" else Kind.REFUSAL)
-    assert row.outcome.code == code
+    # Which of the two bounds a query without end reaches first is the machine's matter.
+    assert row.outcome.code in {code, "limit.memory" if name == "endless" else code}
     assert json.loads(row.raw_llm_instruction)["sql"] == text
     (told,) = [p for p in row.attachments if p.role == "refusal"]
     with open_workspace(folder) as workspace:

@@ -183,6 +183,7 @@ def test_the_whole_demo_with_its_evidence_in_s3(tmp_path):
     assert not (folder / ".tieout" / "store").exists()
 
 
+@pytest.mark.slow
 def test_a_small_run_with_its_evidence_in_s3(tmp_path):
     folder = make(tmp_path / "w")
     catalog = (folder / "tieout.toml").read_text()

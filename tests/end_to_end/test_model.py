@@ -186,6 +186,7 @@ def test_sql_that_does_more_than_read_its_tables_is_refused(stage):
     assert {path: path.stat() for path in stage.folder.iterdir() if path.is_file()} == before
 
 
+@pytest.mark.slow
 def test_a_query_that_never_ends_is_stopped_at_its_bounds(tmp_path):
     endless = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) AS n FROM r"
     crossed = "SELECT count(*) AS n FROM " + " CROSS JOIN ".join(f"bank AS b{i}" for i in range(40))

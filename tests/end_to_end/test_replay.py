@@ -191,6 +191,7 @@ def test_a_wrong_cell_that_no_later_request_shows_is_found_too(ran):
     assert replayed.comparison.differences[0].place == "tie/t1/tie sql"
 
 
+@pytest.mark.slow
 def test_another_build_in_the_row(tmp_path):
     folder = make(tmp_path / "w")
     with open_workspace(folder) as workspace:
