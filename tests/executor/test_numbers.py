@@ -277,7 +277,13 @@ def test_the_english_cases_are_right_or_refused_never_wrong() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["La deuda es 1.234,5 millones de euros", "500 Tsd. EUR", "3.4 Mio. CHF", "5 bilhões", "5 miles de euros"],
+    [
+        "La deuda es 1.234,5 millones de euros",
+        "500 Tsd. EUR",
+        "3.4 Mio. CHF",
+        "5 bilhões",
+        "5 miles de euros",
+    ],
 )
 def test_a_scale_word_of_another_language_is_never_passed_over(text):
     with pytest.raises(ExecutorError) as caught:
