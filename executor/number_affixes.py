@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Final
 
 from tieout.executor.number_marks import CODES
-from tieout.executor.numerals import EXACT
+from tieout.executor.numerals import EXACT, EXPONENT_MAX
 
 SIGN: Final = "its sign is not certain"
 PARENTHESES: Final = "the parentheses may mean minus or nothing"
@@ -306,7 +306,11 @@ def _read_words(text: str, found: Affixes) -> None:
 
 def _take_scale(found: Affixes, scale: re.Match[str]) -> None:
     start = scale.start(1) if found.scale_span is None else found.scale_span[0]
-    found.power += _POWERS[scale[1].lower()]
+    power = found.power + _POWERS[scale[1].lower()]
+    if power > EXPONENT_MAX:
+        found.doubt(SECOND_SCALE)
+    else:
+        found.power = power
     found.scale_span = (start, scale.end(1))
     found.end = found.core_end = scale.end()
 

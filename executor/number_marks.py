@@ -29,7 +29,8 @@ _END: Final = r"(?![\w%]|[.,:]\d)"
 
 # In order; an earlier pattern keeps what it has claimed.
 _PATTERNS: Final = (
-    ("identifier", r"(?:https?://|www\.)\S+|\S+@\S+\.\w+"),
+    # Bounded parts: an address of mail is never long, and every start of it is tried once.
+    ("identifier", r"(?:https?://|www\.)\S+|[^\s@]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}"),
     (
         "date",
         (

@@ -18,7 +18,7 @@ from tieout.executor.numerals import GROUPING, NUMERAL, SEPARATOR, SPACE, read_n
 
 NumberKind = Literal[
     "number", "percent", "money",
-    "date", "year", "time", "ordinal", "label", "identifier", "ratio", "note",
+    "date", "year", "time", "ordinal", "label", "identifier", "ratio", "note", "numeral",
 ]  # fmt: skip
 FIGURES: Final[frozenset[NumberKind]] = frozenset({"number", "percent", "money"})
 CONTEXT_CHARACTERS: Final = 400
@@ -67,7 +67,11 @@ class NumberToken:
 
 
 def find_numbers(text: str) -> tuple[NumberToken, ...]:
-    """Every token made of digits, in order; none overlap and no digit is left over."""
+    """Every number-like token, in order; none overlap.
+
+    Each character that Unicode gives a numeric value stands in exactly one: digits of any
+    script, superscripts, fractions, Roman and Chinese numerals.
+    """
     owned = bytearray(len(text))
     tokens = []
     for start, end, kind in find_marks(text):
@@ -190,25 +194,26 @@ def _bare_year(text: str, match: re.Match[str]) -> NumberToken | None:
 
 
 def _left_over(text: str, owned: bytearray) -> list[NumberToken]:
-    """Digits in no other token: identifiers glued of letters and digits, note marks."""
+    """Numeric characters in no other token: identifiers, note marks, numerals without digits."""
     tokens = []
     at = 0
     while at < len(text):
-        if owned[at] or not text[at].isdigit():
+        if owned[at] or not text[at].isnumeric():
             at += 1
             continue
         start, end = at, at + 1
-        while end < len(text) and not owned[end] and text[end].isalnum():
-            end += 1
         kind: NumberKind = "note"
         if text[at].isdecimal() and not (start and text[start - 1] == "^"):
             kind = "identifier"
+            while end < len(text) and not owned[end] and text[end].isalnum():
+                end += 1
             while start and not owned[start - 1] and text[start - 1].isalnum():
                 start -= 1
         else:
-            end = at + 1
-            while end < len(text) and not owned[end] and text[end].isdigit():
+            while end < len(text) and not owned[end] and text[end].isnumeric():
                 end += 1
+            if not text[start:end].isdigit():
+                kind = "numeral"
         owned[start:end] = b"\x01" * (end - start)
         tokens.append(_mark(text, start, end, kind))
         at = end
