@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from tieout.executor.errors import ExecutorError
-from tieout.executor.numbers import CONTEXT_CHARACTERS, FIGURES, find_numbers
+from tieout.executor.number_marks import YEAR
+from tieout.executor.numbers import CONTEXT_CHARACTERS, FIGURES, NumberToken, find_numbers
 
 QUOTE_CHARACTERS_MAX: Final = 4000
 OCCURRENCES_MAX: Final = 10_000
+_YEAR: Final = re.compile(YEAR)
+_AFTER_AN_ADDRESS: Final = ".,;:!?)]}>\"'\u201d\u2019"
 _DELETED: Final = frozenset(
     "\u00ad\u061c\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
     "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -141,14 +144,42 @@ def cut_at(text: str, start: int, end: int) -> str:
         return "ends inside a word or number"
     low, high = max(0, start - CONTEXT_CHARACTERS), min(len(text), end + CONTEXT_CHARACTERS)
     for token in find_numbers(text[low:high]):
-        first, last = token.core[0] + low, token.core[1] + low
-        if token.kind not in FIGURES:
-            continue
-        if first < start < last:
-            return f"starts inside the figure {text[first:last]!r}"
-        if first < end < last:
-            return f"ends inside the figure {text[first:last]!r}"
+        first, last = (at + low for at in _whole(token))
+        what = "figure" if token.kind in FIGURES else token.kind
+        if first < start < last and not _rest_of_date(token, text[start:last]):
+            return f"starts inside the {what} {text[first:last]!r}"
+        if first < end < last and not (token.kind == "date" and text[end - 1].isalpha()):
+            return f"ends inside the {what} {text[first:last]!r}"
     return ""
+
+
+def _whole(token: NumberToken) -> tuple[int, int]:
+    """What of a token a quote must take whole or leave.
+
+    15 cut from 2026-01-15 would be read as a number that the text does not state. Outside stay
+    the word before a label ("Table 3"), letters of a script without spaces beside an identifier,
+    and what only ends a sentence after an address.
+    """
+    if token.kind in FIGURES:
+        return token.core
+    text = token.text
+    first, last = 0, len(text)
+    if token.kind == "label":
+        first = next((at for at, char in enumerate(text) if char.isnumeric()), 0)
+    if token.kind == "identifier":
+        last = len(text.rstrip(_AFTER_AN_ADDRESS))
+        while first < last and _UNSPACED.match(text[first]):
+            first += 1
+        while first < last and _UNSPACED.match(text[last - 1]):
+            last -= 1
+    return token.start + first, token.start + last
+
+
+def _rest_of_date(token: NumberToken, rest: str) -> bool:
+    """Whether a date goes on with its month or year in words: no number is left that is none."""
+    if token.kind != "date" or token.text[-len(rest) - 1] not in " \n\u00a0":
+        return False
+    return rest[0].isalpha() or _YEAR.fullmatch(rest) is not None
 
 
 def _occurrences(text: str, quote: str) -> Iterator[int]:

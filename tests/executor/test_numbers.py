@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+import subprocess
+import sys
+import unicodedata
 from decimal import Decimal
 from pathlib import Path
 
@@ -193,11 +197,13 @@ def test_scale_is_named_with_its_place() -> None:
     assert (token.scale, token.scale_span) == ("million", (10, 17))
 
 
+NUMERIC = "".join(chr(code) for code in range(0x110000) if chr(code).isnumeric())
 PROSE = st.lists(
     st.one_of(
         st.text("0123456789.,-+()$€%'’ \t\n:/^¹²½Qa\u200b\u00a0−–", max_size=6),
         st.sampled_from(["million", "March", "2024", "USD ", " per cent", "km", "No. ", "bn", "m"]),
         st.text(max_size=4),
+        st.text(NUMERIC, max_size=4),
     ),
     max_size=12,
 ).map("".join)
@@ -217,7 +223,11 @@ def test_each_digit_belongs_to_exactly_one_token(text: str) -> None:
         for at in range(token.start, token.end):
             owner[at] += 1
     assert all(count <= 1 for count in owner)
-    assert all(owner[at] == 1 for at, char in enumerate(text) if char.isdigit())
+    assert all(
+        owner[at] == 1
+        for at, char in enumerate(text)
+        if unicodedata.numeric(char, None) is not None
+    )
     assert list(tokens) == sorted(tokens, key=lambda token: token.start)
 
 
@@ -290,3 +300,53 @@ def test_a_scale_word_of_another_language_is_never_passed_over(text):
         read_number(text, start=0, end=len(text), near=None)
     assert caught.value.code == "number.ambiguous"
     assert read_number("12 miles away", start=0, end=13, near=None).value == 12
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("part Ⅷ holds", "Ⅷ"), ("Ⅿ items", "Ⅿ"), ("⑩ items", "⑩"), ("¾ of it", "¾"), ("௰ items", "௰"),
+        ("一千二百 items", "一千二百"), ("note ¹² says", "¹²"), ("𝟗 items", "𝟗"), ("٣ items", "٣"),
+    ],
+)  # fmt: skip
+def test_a_numeral_of_any_script_is_found_and_no_value_is_guessed(text: str, printed: str) -> None:
+    (token,) = find_numbers(text)
+    assert (token.text, token.value) == (printed, None)
+
+
+def test_scale_words_without_end_are_doubted_and_stay_in_bounds() -> None:
+    (token,) = find_numbers("5" + " trillion" * 2_000)
+    assert token.ambiguous is not None
+    assert token.value == Decimal(5).scaleb(24)
+
+
+REPEATED = (
+    "@", "a@", "a.", "1 ", "9", ".", "-", "(", ",1", "1,", "x", "٠", "1-", "1/", "1:", "1.", "(1)", "-1$1",
+    "no ", "page ", "loss (1", "in thousands 1 ", "1 to ", "March ", "²", "½", "1\u200b", "\u200b", "+1", "A1-",
+    "5 million ", "1e", "www.", "'", "一", "USD 1 ", " ", "\n", "1 and a half ", "#\n",
+)  # fmt: skip
+_COUNT = """
+import sys
+from tieout.executor.numbers import find_numbers
+part = sys.argv[1]
+text = part * (20_000 // len(part))
+for around in (text, text + "5x!", "5" + text):
+    find_numbers(around)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", REPEATED)
+def test_repeated_characters_take_no_endless_time(part: str) -> None:
+    """The limit is the kernel's: what takes longer is killed and does not end with 0."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+
+    done = subprocess.run([sys.executable, "-c", _COUNT, part], preexec_fn=limit, check=False)
+    assert done.returncode == 0
+
+
+def test_the_worst_repetition_known_ends() -> None:
+    assert [token.text for token in find_numbers("@" * 20_000 + "1")] == ["1"]
+    assert find_numbers("a@" * 10_000) == ()

@@ -95,6 +95,19 @@ CUT = {
     "word end": ("material statements", "material statement"),
     "combining mark": ("Cafe\u0301 open", "Cafe"),
     "year": ("in 2024 then", "in 20"),
+    "day of a date": ("on 2026-01-15 then", "15 then"),
+    "year of a date": ("on 2026-01-15 then", "on 2026"),
+    "day before a month": ("on 15 March 2026 then", "on 15"),
+    "year of a range": ("in 2019–2023 then", "2023 then"),
+    "hour": ("at 12:30 then", "at 12"),
+    "minute": ("at 12:30 then", "30 then"),
+    "identifier": ("see AB-1234 now", "1234 now"),
+    "version": ("in 7.1.2 now", "in 7.1"),
+    "ratio": ("odds of 3:4 now", "4 now"),
+    "fraction": ("the 3/4 of it", "the 3"),
+    "ordinal": ("the 21st case", "the 21"),
+    "label": ("see Table 3.1 now", "see Table 3"),
+    "Roman numeral": ("part ⅧⅨ now", "part Ⅷ"),
 }
 
 
@@ -110,6 +123,11 @@ def test_whole_figures_and_other_scripts_pass() -> None:
     assert code_of("患者口服阿莫西林500毫克", "口服") == "exact"
     assert code_of("on 3 March 2023 then", "March 2023") == "exact"
     assert code_of("2.5 million of 12.5 million", "2.5 million") == "exact"
+    assert code_of("on 15 March 2026 then", "2026 then") == "exact"
+    assert code_of("on 15 March 2026 then", "15 March") == "exact"
+    assert code_of("see Table 3 now", "3 now") == "exact"
+    assert code_of("see www.example.com/1.", "www.example.com/1") == "exact"
+    assert code_of("第3章です", "3章") == "exact"
 
 
 def test_empty_and_endless_quotes() -> None:
