@@ -95,24 +95,31 @@ def replay(
         ),
     )
     pinned = {item.role.partition(":")[2]: item.address for item in opened.inputs}
-    stopped = ""
-    try:
-        run_batch(batch, recorder, questions, pinned, settings)
-    except PlannerError as error:
-        if error.code != "recorded.missing":
-            raise
-        stopped = str(error)
-    except ArtifactError as error:
-        # What was read again differs, so what the run named is not there: the differences say it.
-        if error.code != "object.hidden" or not differences:
-            raise
-        stopped = f"{error.message} ({error.place})"
+    stopped = _asked_again(
+        lambda: run_batch(batch, recorder, questions, pinned, settings), differences
+    )
     finished = not _unfinished(entries)
     comparison = _with(compare(entries, memory.entries(), finished=finished), differences)
     if not finished:
         # The run itself was cut off; what was recorded of it can be compared all the same.
         stopped = f"the run was not finished{': ' + stopped if stopped else ''}"
     return Replayed(run, len(questions.questions), comparison, stopped, finished)
+
+
+def _asked_again(ask: Callable[[], object], differences: Sequence[Difference]) -> str:
+    """Ask everything again; why that came to no end, or ""."""
+    try:
+        ask()
+    except PlannerError as error:
+        if error.code != "recorded.missing":
+            raise
+        return str(error)
+    except ArtifactError as error:
+        # What was read again differs, so what the run named is not there: the differences say it.
+        if error.code != "object.hidden" or not differences:
+            raise
+        return f"{error.message} ({error.place})"
+    return ""
 
 
 def _with(comparison: Comparison, more: Sequence[Difference]) -> Comparison:

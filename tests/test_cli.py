@@ -271,9 +271,7 @@ def test_ask_of_a_model_from_the_command_line(tmp_path):
         assert len(server.requests) == 2
         assert "Do they tie?" in server.requests[0].user
     assert tieout(folder, "replay", "--json").document["agrees"] is True
-    settings = [
-        p for p in folder.rglob("*") if p.is_file() and b"ANTHROPIC_API_KEY" in p.read_bytes()
-    ]
+    keys = [p for p in folder.rglob("*") if p.is_file() and b"ANTHROPIC_API_KEY" in p.read_bytes()]
     assert keys == []
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 from end_to_end.small import (
-    BANK,
     CATALOG,
     TOTALS,
     Done,
@@ -398,4 +397,3 @@ def test_an_interrupted_run(folder, waiting, whole_group):
     assert again.code == 3, again.out
     assert again.document["differences"] == []
     assert again.document["rows"] > 8
-    assert (folder / "bank.csv").read_text() == BANK

