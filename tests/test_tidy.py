@@ -219,7 +219,7 @@ def written_by(file: File) -> Iterator[ast.Call]:
             continue
         owner, method = ast.unparse(call.func.value), call.func.attr
         if (
-            (owner == "os" and method in WRITING_OS)
+            (owner == "os" and method in WRITING_OS and not opens_to_read(call))
             or (owner in WRITING_MODULES and method not in READING_SHUTIL)
             or (method in WRITING_METHODS and owner != "os")
             or (method == "open" and owner != "os" and opens_to_write(call, 0))
@@ -227,6 +227,12 @@ def written_by(file: File) -> Iterator[ast.Call]:
             or (method == "replace" and owner != "os" and len(call.args) == 1 and not call.keywords)
         ):
             yield call
+
+
+def opens_to_read(call: ast.Call) -> bool:
+    """Whether os.open is given flags that only read; flags under another name are not known."""
+    flags = re.findall(r"\bO_[A-Z]+", ast.unparse(call))
+    return "O_RDONLY" in flags and not {"O_CREAT", "O_TRUNC", "O_APPEND"} & {*flags}
 
 
 def opens_to_write(call: ast.Call, position: int) -> bool:
@@ -328,6 +334,9 @@ BROKEN: list[tuple[Rule, str, str]] = [
     (file_writes, "planner/a.py", "path.open(mode='ab')"),
     (file_writes, "planner/a.py", "path.replace(other)"),
     (file_writes, "planner/a.py", "os.rename('a', 'b')"),
+    (file_writes, "planner/a.py", "os.open(path, os.O_RDONLY | os.O_CREAT)"),
+    (file_writes, "planner/a.py", "os.open(path, os.O_RDWR)"),
+    (file_writes, "planner/a.py", "os.open(path, FLAGS)"),
     (file_writes, "planner/a.py", "shutil.rmtree('a')"),
     (file_writes, "artifacts/durable.py", "x = 1"),
     (swallowing, "planner/a.py", "try:\n    f()\nexcept:\n    raise"),
@@ -348,6 +357,7 @@ FINE: list[tuple[Rule, str, str]] = [
     (imports, "tests/a.py", "import duckdb"),
     (imports, "executor/sql/a.py", "import duckdb"),
     (file_writes, "planner/a.py", "open('x')\npath.open('rb')\ntext.replace('a', 'b')"),
+    (file_writes, "planner/a.py", "os.open(path, os.O_RDONLY | os.O_CLOEXEC)"),
     (file_writes, "planner/a.py", "moment.replace(tzinfo=None)\nshutil.disk_usage('.')"),
     (swallowing, "planner/a.py", "try:\n    f()\nexcept BaseException:\n    g()\n    raise"),
 ]
