@@ -44,8 +44,8 @@ TIME_AND_CHANCE = {
 }
 WRITERS = {
     "artifacts/durable.py": "the only file writes",
-    "artifacts/local.py": "opens objects for reading without following links",
     "executor/engine.py": "engine files are a cache; tables go through memory files",
+    "ledger/audit/objects.py": "opens objects for reading without following links",
     "ledger/sqlite_file.py": "the database file writes through its own engine",
     "ledger/writer_lock.py": "the lock is a file of its own and holds nothing",
     "src/tieout/output.py": "standard output after its reader has gone",
@@ -219,7 +219,7 @@ def written_by(file: File) -> Iterator[ast.Call]:
             continue
         owner, method = ast.unparse(call.func.value), call.func.attr
         if (
-            (owner == "os" and method in WRITING_OS and not opens_to_read(call))
+            (owner == "os" and method in WRITING_OS and not opens_to_read(file, call))
             or (owner in WRITING_MODULES and method not in READING_SHUTIL)
             or (method in WRITING_METHODS and owner != "os")
             or (method == "open" and owner != "os" and opens_to_write(call, 0))
@@ -229,9 +229,15 @@ def written_by(file: File) -> Iterator[ast.Call]:
             yield call
 
 
-def opens_to_read(call: ast.Call) -> bool:
-    """Whether os.open is given flags that only read; flags under another name are not known."""
-    flags = re.findall(r"\bO_[A-Z]+", ast.unparse(call))
+def opens_to_read(file: File, call: ast.Call) -> bool:
+    """Whether os.open is given flags, here or as a constant of the file, that only read."""
+    said = ast.unparse(call)
+    for node in file.tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            if isinstance(target, ast.Name) and re.search(rf"\b{target.id}\b", said):
+                said += ast.unparse(node.value)
+    flags = re.findall(r"\bO_[A-Z]+", said)
     return "O_RDONLY" in flags and not {"O_CREAT", "O_TRUNC", "O_APPEND"} & {*flags}
 
 
@@ -337,6 +343,7 @@ BROKEN: list[tuple[Rule, str, str]] = [
     (file_writes, "planner/a.py", "os.open(path, os.O_RDONLY | os.O_CREAT)"),
     (file_writes, "planner/a.py", "os.open(path, os.O_RDWR)"),
     (file_writes, "planner/a.py", "os.open(path, FLAGS)"),
+    (file_writes, "planner/a.py", "FLAGS = os.O_WRONLY\nos.open(path, FLAGS)"),
     (file_writes, "planner/a.py", "shutil.rmtree('a')"),
     (file_writes, "artifacts/durable.py", "x = 1"),
     (swallowing, "planner/a.py", "try:\n    f()\nexcept:\n    raise"),
@@ -358,6 +365,7 @@ FINE: list[tuple[Rule, str, str]] = [
     (imports, "executor/sql/a.py", "import duckdb"),
     (file_writes, "planner/a.py", "open('x')\npath.open('rb')\ntext.replace('a', 'b')"),
     (file_writes, "planner/a.py", "os.open(path, os.O_RDONLY | os.O_CLOEXEC)"),
+    (file_writes, "planner/a.py", "FLAGS = os.O_RDONLY\nos.open(path, FLAGS)"),
     (file_writes, "planner/a.py", "moment.replace(tzinfo=None)\nshutil.disk_usage('.')"),
     (swallowing, "planner/a.py", "try:\n    f()\nexcept BaseException:\n    g()\n    raise"),
 ]
