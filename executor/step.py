@@ -22,6 +22,7 @@ from tieout.executor.extract import ExtractSpec, extract
 from tieout.executor.grammar import ExtractStep, SearchStep, SqlStep
 from tieout.executor.limits import Limits
 from tieout.executor.observation import observe, refusal_text
+from tieout.executor.provenance import text_rows, validation_document
 from tieout.executor.record import (
     DONE,
     HOUSE,
@@ -35,10 +36,9 @@ from tieout.executor.record import (
 )
 from tieout.executor.result_bounds import check_cells
 from tieout.executor.search import search
-from tieout.executor.sql.validate import ColumnOrigin, SqlRefused, ValidatedSql
+from tieout.executor.sql.validate import ColumnOrigin, RowOrigin, SqlRefused
 from tieout.executor.text_origins import text_origins
 from tieout.executor.world import Pinned, StepResult, World, is_known
-from tieout.ledger.canon import Json, encode
 from tieout.ledger.row import ExecutorInfo, Input, Kind, Outcome, Position, Status
 
 OBSERVATION: Final = "observation"
@@ -78,6 +78,7 @@ class _Ran:
 
     table: TableArtifact
     origins: Mapping[str, ColumnOrigin]
+    row_origin: RowOrigin
     inputs: tuple[Input, ...]
     executor: ExecutorInfo
     complete: bool = True
@@ -135,13 +136,14 @@ def _sql(bench: Bench, world: World, step: SqlStep) -> _Ran:
     return _Ran(
         table=table,
         origins={origin.name: origin for origin in validated.origins},
+        row_origin=validated.rows,
         inputs=tuple(Input(f"table:{name}", address) for name, address in sorted(wanted.items())),
         executor=ExecutorInfo(info.name, info.version, info.build, dict(info.settings)),
         complete=result.complete,
         executed=validated.executed.encode("utf-8"),
         parts=(
             Made("formatted", validated.formatted.encode("utf-8"), SQL_MEDIA),
-            Made("validation", _validation(validated), JSON_MEDIA),
+            Made("validation", validation_document(validated), JSON_MEDIA),
         ),
         rewrites=validated.rewrites,
         key=tuple(step.key),
@@ -193,31 +195,6 @@ def _canonical(table: object, key: tuple[str, ...], *, ordered: bool) -> TableAr
         ) from error
 
 
-def _validation(validated: ValidatedSql) -> bytes:
-    """What validation found, for readers and for `show`, which never load the engine."""
-    origins: list[Json] = [
-        {
-            "name": origin.name,
-            "literals": list(origin.literals),
-            "sources": [list(pair) for pair in origin.sources],
-            "operation": origin.operation,
-            "inexact": origin.inexact,
-        }
-        for origin in validated.origins
-    ]
-    return encode(
-        {
-            "format": "tieout.validation/1",
-            "tables": list(validated.tables),
-            "columns": [list(column) for column in validated.columns],
-            "ordered": validated.ordered,
-            "rewrites": list(validated.rewrites),
-            "literals": list(validated.literals),
-            "origins": origins,
-        }
-    )
-
-
 def _text_source(world: World, name: str) -> Pinned:
     source = world.sources.get(name)
     if source is None or source.kind != "text":
@@ -249,6 +226,7 @@ def _search(world: World, step: SearchStep) -> _Ran:
     return _Ran(
         table=table,
         origins=text_origins(table, step.source, literals),
+        row_origin=text_rows(table, step.source, literals),
         inputs=(Input("index", index), Input("index_manifest", manifest)),
         executor=HOUSE,
         source=step.source,
@@ -292,6 +270,7 @@ def _extract(world: World, step: ExtractStep) -> _Ran:
     return _Ran(
         table=table,
         origins=text_origins(table, hits.source),
+        row_origin=text_rows(table, hits.source, ()),
         inputs=(
             Input(f"step:{step.from_}", hits.receipt.parts["output"]),
             *(Input("text", Address.parse(d.address)) for d in documents),
@@ -346,6 +325,7 @@ def _record_result(
         columns=tuple(Column(c.name, c.type) for c in ran.table.columns),
         key=ran.key,
         origins=ran.origins,
+        row_origin=ran.row_origin,
         rows=ran.table.rows,
         complete=ran.complete,
         source=ran.source,

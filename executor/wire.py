@@ -8,7 +8,13 @@ import socket
 from dataclasses import asdict
 from typing import TypeAlias
 
-from tieout.executor.sql.validate import ColumnOrigin, Finding, GrantedColumn, GrantedTable
+from tieout.executor.sql.validate import (
+    ColumnOrigin,
+    Finding,
+    GrantedColumn,
+    GrantedTable,
+    RowOrigin,
+)
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 Document: TypeAlias = "dict[str, Json]"
@@ -53,14 +59,8 @@ def close_all(files: list[int]) -> None:
 
 def tables_to_json(tables: dict[str, GrantedTable]) -> Document:
     """Granted tables as a document."""
-    return {
-        name: {
-            "name": table.name,
-            "columns": [[c.name, c.type, list(c.literals)] for c in table.columns],
-            "key": list(table.key),
-        }
-        for name, table in tables.items()
-    }
+    document: Document = json.loads(json.dumps({n: asdict(t) for n, t in tables.items()}))
+    return document
 
 
 def tables_from_json(document: Json) -> dict[str, GrantedTable]:
@@ -70,13 +70,24 @@ def tables_from_json(document: Json) -> dict[str, GrantedTable]:
     for name, value in document.items():
         assert isinstance(value, dict)
         columns = tuple(
-            GrantedColumn(name=str(c[0]), type=str(c[1]), literals=texts(c[2]))
-            for c in rows(value["columns"])
+            GrantedColumn(
+                name=str(c["name"]),
+                type=str(c["type"]),
+                origin=_origin(c["origin"]) if isinstance(c["origin"], dict) else None,
+            )
+            for c in _documents(value["columns"])
         )
         found[name] = GrantedTable(
-            name=str(value["name"]), columns=columns, key=texts(value["key"])
+            name=str(value["name"]),
+            columns=columns,
+            key=texts(value["key"]),
+            rows=_row_origin(value["rows"]) if isinstance(value["rows"], dict) else None,
         )
     return found
+
+
+def _documents(value: Json) -> list[Document]:
+    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
 
 
 def rows(value: Json) -> list[list[Json]]:
@@ -97,8 +108,8 @@ def finding_to_json(finding: Finding) -> Document:
 
 def finding_from_json(document: Document) -> Finding:
     """The inverse; a worker is bounded, not trusted more than its shape."""
-    listed = document["origins"]
-    origins = [o for o in listed if isinstance(o, dict)] if isinstance(listed, list) else []
+    counted = document["rows"]
+    assert isinstance(counted, dict)
     return Finding(
         executed=str(document["executed"]),
         rewrites=texts(document["rewrites"]),
@@ -106,7 +117,8 @@ def finding_from_json(document: Document) -> Finding:
         tables=texts(document["tables"]),
         functions=texts(document["functions"]),
         columns=tuple((str(c[0]), str(c[1])) for c in rows(document["columns"])),
-        origins=tuple(_origin(o) for o in origins),
+        origins=tuple(_origin(o) for o in _documents(document["origins"])),
+        rows=_row_origin(counted),
         ordered=bool(document["ordered"]),
         literals=texts(document["literals"]),
     )
@@ -116,7 +128,26 @@ def _origin(document: Document) -> ColumnOrigin:
     return ColumnOrigin(
         name=str(document["name"]),
         literals=texts(document["literals"]),
-        sources=tuple((str(s[0]), str(s[1])) for s in rows(document["sources"])),
+        sources=_pairs(document["sources"]),
         operation=str(document["operation"]),
         inexact=bool(document["inexact"]),
+        roots=None if document["roots"] is None else _pairs(document["roots"]),
+        conditions=texts(document["conditions"]),
+        parameters=texts(document["parameters"]),
+        generated=bool(document["generated"]),
     )
+
+
+def _row_origin(document: Document) -> RowOrigin:
+    return RowOrigin(
+        literals=texts(document["literals"]),
+        counts=texts(document["counts"]),
+        sources=_pairs(document["sources"]),
+        roots=_pairs(document["roots"]),
+        conditions=texts(document["conditions"]),
+        shape=str(document["shape"]),
+    )
+
+
+def _pairs(value: Json) -> tuple[tuple[str, str], ...]:
+    return tuple((str(pair[0]), str(pair[1])) for pair in rows(value))

@@ -19,7 +19,7 @@ from tieout.executor.errors import ExecutorError, Exit
 from tieout.executor.record import Receipt
 from tieout.executor.search import Document
 from tieout.executor.snapshot import SNAPSHOT_FORMAT
-from tieout.executor.sql.validate import ColumnOrigin, GrantedColumn, GrantedTable
+from tieout.executor.sql.validate import ColumnOrigin, GrantedColumn, GrantedTable, RowOrigin
 from tieout.ledger.canon import Json, encode
 
 
@@ -153,7 +153,8 @@ def catalog_text(sources: Mapping[str, Pinned], as_of: str | None = None) -> byt
 class StepResult:
     """A step that was performed: its receipt, and what later steps and figures need of it.
 
-    ok: there is a table. origins: per column, what flowed into its values.
+    ok: there is a table. origins: per column, what flowed into its values; row_origin: what
+    decided which rows there are, and how many.
     """
 
     id: str
@@ -164,6 +165,7 @@ class StepResult:
     columns: tuple[Column, ...] = ()
     key: tuple[str, ...] = ()
     origins: Mapping[str, ColumnOrigin] = field(default_factory=dict)
+    row_origin: RowOrigin | None = None
     rows: int = 0
     complete: bool = True
     source: str = ""
@@ -200,10 +202,10 @@ class World:
                 tables[step.id] = GrantedTable(
                     name=step.id,
                     columns=tuple(
-                        GrantedColumn(c.name, c.type, step.origins[c.name].literals)
-                        for c in step.columns
+                        GrantedColumn(c.name, c.type, step.origins[c.name]) for c in step.columns
                     ),
                     key=step.key,
+                    rows=step.row_origin,
                 )
         return tables
 

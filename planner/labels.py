@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Final, TypeAlias
 
 from tieout.executor.number_affixes import NAME
@@ -27,6 +27,9 @@ days, and the scales thousand, basis points, million, billion. Their negatives c
 
 Reading: TypeAlias = tuple[Decimal, str, str | None, str | None, str | None]
 """What a number says: value, kind, unit, scale word, and why the reading is not certain."""
+
+_PLAIN: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
+"""A number as anyone would write it: no leading zeros, plus sign, exponent, space, separator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +105,14 @@ _YEAR: Final = re.compile(rf"(?<!\d){YEAR}(?!\d)")
 
 
 def literal_label(literal: str, question: QuestionNumbers) -> Label:
-    """The label of a literal in a plan: stands in the question, is a convention, or neither."""
-    try:
-        value = Decimal(literal.strip().strip("'\"").replace("_", ""))
-    except InvalidOperation:
+    """The label of a literal in a plan: stands in the question, is a convention, or neither.
+
+    Only a number in its plain spelling is one of either: '007', '+7' and '7 ' spell something
+    else as a text, and a literal in quotes was a part of a longer text ('4' || '5').
+    """
+    if not _PLAIN.fullmatch(literal):
         return Label.UNSOURCED
-    if not value.is_finite():
-        return Label.UNSOURCED
+    value = Decimal(literal)
     if value in question.values or abs(value) in question.values:
         return Label.QUESTION
     return Label.CONVENTION if abs(value) in CONVENTIONS else Label.UNSOURCED
@@ -117,7 +121,7 @@ def literal_label(literal: str, question: QuestionNumbers) -> Label:
 def column_label(origin: ColumnOrigin, question: QuestionNumbers) -> tuple[Label, Reason | None]:
     """The label of a column's values, and the reason if it is unsourced."""
     labels = [literal_label(literal, question) for literal in origin.literals]
-    if origin.sources:
+    if origin.rooted:
         labels.append(Label.SOURCED)
     elif Label.QUESTION not in labels:
         # Constants made of conventions alone could spell any number.

@@ -73,7 +73,7 @@ def examine(
     if order_of(root) and not is_total(root, [name for name, _ in columns]):
         executed = _ordered(engine, text, tokens, root, len(columns))
         rewrites = (TOTAL_ORDER,)
-    found, literals = flows.trace(root, tables, columns, seen, inexact=facts.inexact)
+    traced = flows.trace(root, tables, columns, seen, inexact=facts.inexact)
     return Finding(
         executed=executed,
         rewrites=rewrites,
@@ -81,9 +81,10 @@ def examine(
         tables=tuple(sorted(n for n in tables if n.lower() in facts.tables | seen.tables)),
         functions=tuple(sorted(seen.functions | seen.table_functions)),
         columns=columns,
-        origins=found,
+        origins=traced.columns,
+        rows=traced.rows,
         ordered=bool(order_of(root)),
-        literals=literals,
+        literals=traced.literals,
     )
 
 

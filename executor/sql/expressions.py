@@ -2,52 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import Protocol
 
 from tieout.executor.sql import functions
+from tieout.executor.sql.conditions import NOTHING_CHOSEN, chosen
+from tieout.executor.sql.effects import (
+    ARITIES,
+    BOOLEANS,
+    COUNTS_OF_TRUTH,
+    FIXED,
+    MEASURES,
+    OPERATIONS,
+    PARAMETERS,
+    PART_FUNCTIONS,
+    PARTS,
+    ROW_VALUES,
+    RULERS,
+    SAME_SIDES,
+    TEXTS,
+    TRANSPARENT,
+    TRUTH_OPERATORS,
+    TRUTHS,
+    UNITS,
+    UNTOUCHED_BY_COPIES,
+    VALUE_AGGREGATES,
+    WIDTHS,
+)
 from tieout.executor.sql.flow import (
-    EVERY_ROW,
-    NOTHING,
+    NONE,
+    Choice,
     Flow,
-    Literal,
+    Literals,
     NotUnderstoodError,
     Relation,
     Scope,
     joined,
 )
-from tieout.executor.sql.refusal import NO_LOCATION
-from tieout.executor.sql.shape import (
-    Json,
-    Node,
-    arguments,
-    as_node,
-    children,
-    column_refs,
-    location,
-    names,
-    nodes,
-    word,
+from tieout.executor.sql.literals import (
+    all_literals,
+    constants,
+    glued,
+    is_width,
+    literal_of,
+    marked,
+    same,
+    width,
 )
-
-PARAMETERS: dict[str, int] = {
-    **dict.fromkeys(["round", "round_even", "roundbankers", "trunc"], 1),
-    "decimal_division": 2,
-    **dict.fromkeys(["date_trunc", "datetrunc", "date_part", "datepart"], 0),
-    **dict.fromkeys(["date_diff", "datediff", "date_sub", "datesub"], 0),
-}
-"""Arguments, counted from 0, that steer precision or name a part of a date and are no value."""
-
-OPERATIONS = {
-    "+": "add",
-    "-": "subtract",
-    "*": "multiply",
-    "/": "divide",
-    "//": "divide",
-    "%": "remainder",
-    "||": "concat",
-    "count_star": "count",
-}
+from tieout.executor.sql.shape import Node, arguments, as_node, column_refs, names, nodes, word
 
 
 class Queries(Protocol):
@@ -60,29 +62,6 @@ class Queries(Protocol):
         ...
 
 
-def literal_of(node: Node) -> Literal | None:
-    """A constant's literal; NULL is none."""
-    literal = as_node(node.get("literal") or {})
-    if literal.get("kind") == "NULL_LITERAL":
-        return None
-    place = location(node)
-    return (-1 if place in (None, NO_LOCATION) else int(place or 0), str(literal.get("text", "")))
-
-
-def all_literals(node: Json) -> Iterator[Literal]:
-    """Every literal below a node, those of types (precision, scale) left out."""
-    if isinstance(node, dict):
-        if node.get("class") == "TYPE":
-            return
-        if node.get("class") == "CONSTANT":
-            found = literal_of(node)
-            if found is not None:
-                yield found
-            return
-    for child in children(node):
-        yield from all_literals(child)
-
-
 class Expressions:
     """Flow of expressions; a class of expression that is not known is NotUnderstoodError."""
 
@@ -90,13 +69,21 @@ class Expressions:
         self.queries = queries
 
     def flow(self, node: Node, scope: Scope) -> Flow:
-        """What may flow into the value of a node."""
+        """What may flow into the value of a node; a value out of nothing is a literal."""
+        found = self._flow(node, scope)
+        if found.null or found.literals or found.roots:
+            return found
+        return found.plus(marked(node, "constant"))
+
+    def _flow(self, node: Node, scope: Scope) -> Flow:
         kind = word(node, "class")
         if kind == "COLUMN_REF":
             return scope.find(names(node))
         if kind == "CONSTANT":
             found = literal_of(node)
-            return Flow(frozenset({found}) if found else frozenset(), operation="literal")
+            truth = as_node(node.get("literal") or {}).get("kind") == "BOOLEAN"
+            literals = frozenset({found}) if found else NONE
+            return Flow(literals, operation="literal", truth=truth, null=found is None)
         if kind == "FUNCTION":
             return self._function(node, scope)
         if kind == "WINDOW":
@@ -104,56 +91,93 @@ class Expressions:
         if kind == "CASE":
             return self._case(node, scope)
         if kind == "CAST":
-            inner = self.flow(as_node(node["child"]), scope)
-            return joined([inner], inner.operation or "cast")
+            return self._cast(node, scope)
         if kind == "SUBQUERY":
             return self._subquery(node, scope)
-        return joined([self.flow(part, scope) for part in self._parts(node, kind)])
+        return self._operator(node, kind, scope)
 
-    def _parts(self, node: Node, kind: str) -> list[Node]:
-        if kind == "COMPARISON":
-            return [as_node(node["left"]), as_node(node["right"])]
-        if kind == "BETWEEN":
-            return [as_node(node[k]) for k in ("input", "lower", "upper")]
-        if kind in ("CONJUNCTION", "OPERATOR"):
-            return nodes(node.get("children"))
-        raise NotUnderstoodError(kind)
+    def _operator(self, node: Node, kind: str, scope: Scope) -> Flow:
+        what = word(node, "type")
+        found = joined([self.flow(part, scope) for part in parts_of(node, kind)])
+        if kind in ("COMPARISON", "BETWEEN", "CONJUNCTION") or what in TRUTH_OPERATORS:
+            return replace(found, truth=True)
+        if what == "GROUPING_FUNCTION":
+            return replace(found.plus(marked(node, "grouping")), generated=True)
+        if what == "ARRAY_CONSTRUCTOR":
+            return found.plus(marked(node, f"list of {len(parts_of(node, kind))}"))
+        return found
 
-    def condition(self, node: Node, scope: Scope) -> Flow:
-        """A condition on a column leaves no literal; a constant one does."""
+    def _cast(self, node: Node, scope: Scope) -> Flow:
+        """The parameters of the type, and the width of a text, wait until they are measured."""
+        inner = self.flow(as_node(node["child"]), scope)
+        target = as_node(node["type_expr"])
+        found = replace(
+            joined([inner], inner.operation or "cast"),
+            null=inner.null,
+            parameters=inner.parameters | constants(target),
+        )
+        name = word(target, "type_name").upper()
+        if name in BOOLEANS:
+            return replace(found, truth=True)
+        if name in TEXTS:
+            found = replace(_measured(found), parameters=found.parameters | width(node, name))
+        return found
+
+    def condition(self, node: Node, scope: Scope) -> Choice:
+        """What a condition leaves behind; see `Choice`."""
         if word(node, "class") == "CONJUNCTION" or word(node, "type") == "OPERATOR_NOT":
-            return joined([self.condition(part, scope) for part in nodes(node.get("children"))])
-        if self.queries.conditions_count or next(column_refs(node), None) is None:
-            return Flow(frozenset(all_literals(node)))
-        return NOTHING
+            found = NOTHING_CHOSEN
+            for part in nodes(node.get("children")):
+                found = found.and_(self.condition(part, scope))
+            return found
+        if self.queries.conditions_count:
+            return Choice(frozenset(all_literals(node)))
+        return chosen(node, self.flow(node, scope))
 
     def _function(self, node: Node, scope: Scope) -> Flow:
         name = word(node, "function_name").lower()
         given = arguments(node)
+        flows = self._arguments(name, given, scope)
+        choice = NOTHING_CHOSEN
+        if name in ("if", "iff") and len(given) == 3:
+            choice, flows[0] = self.condition(given[0], scope), Flow()
+        if name == "nullif" and len(given) == 2:
+            choice, flows[1] = self.condition(_equal(given), scope), Flow()
+        if node.get("filter"):
+            choice = choice.and_(self.condition(as_node(node["filter"]), scope))
+        found = joined(flows, OPERATIONS.get(name, name if name.isidentifier() else "expression"))
+        found = _affected(node, name, len(given), found)
+        if aggregates(name):
+            found = _aggregated(found, name, scope, choice, bare=not given)
+        elif not given:  # pi() is a constant without a literal
+            found = found.plus(marked(node, f"{name}()"))
+        if name in SAME_SIDES and len(given) >= 2 and same(given[0], given[1]):
+            found = found.plus(marked(node, "both sides the same"))
+        return found.settled(choice)
+
+    def _arguments(self, name: str, given: list[Node], scope: Scope) -> list[Flow]:
         steering = PARAMETERS.get(name)
         flows: list[Flow] = []
-        bound = frozenset(x for a in given if a.get("class") == "LAMBDA" for x in _lambda_names(a))
         for place, argument in enumerate(given):
             if argument.get("class") == "STAR":
                 flows.append(scope.rows())
             elif argument.get("class") == "LAMBDA":
-                inner = Scope(relations=[], outer=scope, locals=bound)
-                flows.append(self.flow(as_node(argument["expr"]), inner))
-            elif place == steering and argument.get("class") == "CONSTANT":
-                continue
-            elif name == "nullif" and place == 1 and next(column_refs(given[0]), None):
-                flows.append(self.condition(argument, scope) if _has_refs(argument) else NOTHING)
+                flows.append(self._lambda(name, argument, joined(flows), scope))
+            elif place == steering and _steers(name, argument):
+                found = literal_of(argument)
+                whole = word(as_node(argument["literal"]), "kind") == "INTEGER"
+                flows.append(Flow(parameters=frozenset({found}) if found and whole else NONE))
             else:
                 flows.append(self.flow(argument, scope))
-        if name in ("if", "iff") and len(given) == 3:
-            flows[0] = self.condition(given[0], scope)
-        if node.get("filter"):
-            flows.append(self.condition(as_node(node["filter"]), scope))
-        if not given and not _aggregates(name):  # pi() is a constant without a literal
-            flows.append(Flow(frozenset({(location(node) or 0, f"{name}()")})))
-        if _aggregates(name):
-            flows.append(_rows_of(scope, bare=not given))
-        return joined(flows, OPERATIONS.get(name, name if name.isidentifier() else "expression"))
+        return flows
+
+    def _lambda(self, name: str, node: Node, elements: Flow, scope: Scope) -> Flow:
+        """The body, its parameters standing for the elements; a second one counts places."""
+        bound = [parts[-1].lower() for parts in column_refs(node.get("lhs"))]
+        value = replace(elements, generated=elements.generated or len(bound) > 1)
+        inner = Scope(relations=[], outer=scope, locals=dict.fromkeys(bound, value))
+        found = self.flow(as_node(node["expr"]), inner)
+        return replace(found, truth=False) if name.endswith("filter") else found
 
     def _window(self, node: Node, scope: Scope) -> Flow:
         name = word(node, "function_name").lower()
@@ -161,19 +185,25 @@ class Expressions:
         flows = [self.flow(a, scope) for a in given]
         extra = [node.get(k) for k in ("offset_expr", "default_expr", "start_expr", "end_expr")]
         flows += [self.flow(as_node(e), scope) for e in extra if e]
+        choice = Choice(conditions=frozenset(all_literals([node["partitions"], node["orders"]])))
         if node.get("filter_expr"):
-            flows.append(self.condition(as_node(node["filter_expr"]), scope))
-        flows.append(_rows_of(scope, bare=not given))
-        return joined(flows, OPERATIONS.get(name, name))
+            choice = choice.and_(self.condition(as_node(node["filter_expr"]), scope))
+        found = _affected(node, name, len(given), joined(flows, OPERATIONS.get(name, name)))
+        found = _aggregated(found, name, scope, choice, bare=not given)
+        counts = name not in VALUE_AGGREGATES | ROW_VALUES
+        running = bool(node.get("orders")) and (counts or not any(map(_has_refs, given)))
+        return replace(found, generated=found.generated or running).settled(choice)
 
     def _case(self, node: Node, scope: Scope) -> Flow:
         flows: list[Flow] = []
+        choice = NOTHING_CHOSEN
         for check in nodes(node.get("case_checks")):
-            flows.append(self.condition(as_node(check["when_expr"]), scope))
+            choice = choice.and_(self.condition(as_node(check["when_expr"]), scope))
             flows.append(self.flow(as_node(check["then_expr"]), scope))
         if node.get("else_expr"):
             flows.append(self.flow(as_node(node["else_expr"]), scope))
-        return joined(flows)
+        found = joined(flows).settled(choice)
+        return replace(found, null=all(f.null for f in flows) and not choice.literals)
 
     def _subquery(self, node: Node, scope: Scope) -> Flow:
         query = as_node(as_node(node["subquery"])["node"])
@@ -181,32 +211,94 @@ class Expressions:
         relation = self.queries.relation(query, scope, nested=True)
         if scalar and len(relation.columns) == 1:
             flow = relation.columns[0][1]
-            return joined([flow], flow.operation or "expression")
+            found = joined([flow], flow.operation or "expression")
+            return replace(found, null=flow.null)
         flows = [relation.whole()]
         if node.get("child"):
             flows.append(self.flow(as_node(node["child"]), scope))
-        return joined(flows)
+        found = replace(joined(flows), truth=True)
+        exists = "EXISTS" in word(node, "subquery_type")
+        return found.plus(relation.counts) if exists else found
 
 
-def _aggregates(name: str) -> bool:
+def parts_of(node: Node, kind: str) -> list[Node]:
+    """The operands of an expression that is no function. Raises NotUnderstoodError."""
+    if kind == "COMPARISON":
+        return [as_node(node["left"]), as_node(node["right"])]
+    if kind == "BETWEEN":
+        return [as_node(node[k]) for k in ("input", "lower", "upper")]
+    if kind in ("CONJUNCTION", "OPERATOR"):
+        return nodes(node.get("children"))
+    raise NotUnderstoodError(kind)
+
+
+def aggregates(name: str) -> bool:
+    """Whether a function name is an aggregate's."""
     return any(entry.kind == "aggregate" for entry in functions.of_name(name, table=False))
 
 
-def _rows_of(scope: Scope, *, bare: bool) -> Flow:
-    """The number of rows: its literals always, its tables only for a call without arguments."""
+def _aggregated(found: Flow, name: str, scope: Scope, choice: Choice, *, bare: bool) -> Flow:
+    """A value over rows: their literals always, their tables only for a call without arguments."""
     rows = scope.rows()
-    return rows if bare else Flow(rows.literals)
+    shape = scope.shape()
+    counting = name not in VALUE_AGGREGATES | ROW_VALUES or (name == "sum" and found.truth)
+    literals = rows.literals
+    if counting or shape == "join":
+        literals |= scope.counts()
+    if counting:
+        literals |= choice.counts
+    if bare:
+        found = joined([found, replace(rows, literals=NONE)], found.operation)
+    if name in COUNTS_OF_TRUTH:
+        found = replace(found, truth=False)
+    if shape and name not in UNTOUCHED_BY_COPIES | ROW_VALUES:
+        article = "a join" if shape == "join" else "a union"
+        found = replace(found, operation=f"{found.operation} over {article}")
+    return found.plus(literals, rows.conditions)
 
 
-def base_rows(table: str) -> Flow:
-    """The number of rows of a granted table."""
-    return Flow(sources=frozenset({(table, EVERY_ROW)}))
+def _affected(node: Node, name: str, given_count: int, found: Flow) -> Flow:
+    """What the function itself does to the literals below it."""
+    if name not in TRANSPARENT:
+        found = replace(_measured(found), literals=glued(found.literals | _plain(found.parameters)))
+    if name in MEASURES:
+        found = found.plus(frozenset(x for x in found.parameters if is_width(x)))
+    if name in ARITIES:
+        found = found.plus(marked(node, f"list of {given_count}"))
+    if name in FIXED:
+        found = found.plus(marked(node, f"{name}()"))
+    if name in WIDTHS:
+        found = replace(found, parameters=found.parameters | width(node, name))
+    if name in RULERS:
+        found = replace(found, generated=True)
+    return replace(found, truth=True) if name in TRUTHS else found
+
+
+def _measured(found: Flow) -> Flow:
+    """The same value with the parameters of its casts among its literals."""
+    return found.plus(_plain(found.parameters))
+
+
+def _plain(parameters: Literals) -> Literals:
+    return frozenset(x for x in parameters if not is_width(x))
+
+
+def _steers(name: str, argument: Node) -> bool:
+    """Whether an argument only states a precision or a usual part of a date."""
+    literal = literal_of(argument) if argument.get("class") == "CONSTANT" else None
+    if literal is None:
+        return False
+    text = literal[1].lower()
+    if word(as_node(argument["literal"]), "kind") == "INTEGER":
+        return text.isdigit()
+    return text in (PARTS if name in PART_FUNCTIONS else UNITS)
+
+
+def _equal(given: list[Node]) -> Node:
+    """nullif(x, y) compares x with y."""
+    left, right = given
+    return {"class": "COMPARISON", "type": "COMPARE_EQUAL", "left": left, "right": right}
 
 
 def _has_refs(node: Node) -> bool:
     return next(column_refs(node), None) is not None
-
-
-def _lambda_names(node: Node) -> Iterator[str]:
-    for parts in column_refs(node.get("lhs")):
-        yield parts[-1].lower()

@@ -12,28 +12,11 @@ __all__ = [
     "Finding",
     "GrantedColumn",
     "GrantedTable",
+    "RowOrigin",
     "SqlRefused",
     "ValidatedSql",
     "validate",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class GrantedColumn:
-    """name; type: DuckDB type text; literals: texts of literals that earlier steps let flow in."""
-
-    name: str
-    type: str
-    literals: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class GrantedTable:
-    """A table the query may read. Columns whose names begin "__" are hidden from it."""
-
-    name: str
-    columns: tuple[GrantedColumn, ...]
-    key: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +27,11 @@ class ColumnOrigin:
     sources: (table, column) that may flow in; ("t", "*") when only the number of its rows does.
     operation: "" for a plain copy of one source column, else "sum", "subtract", "expression", ...
     inexact: a binary floating point number may stand on the way.
+    roots: the sources followed through earlier steps to snapshots; empty for a constant, None
+    where the sources are snapshots themselves.
+    conditions: texts of literals that only chose the rows behind a value (WHERE, FILTER, CASE).
+    parameters: of casts (precision, scale); literals as soon as a later step measures the text.
+    generated: it numbers rows, so that a literal compared with it picks itself out.
     """
 
     name: str
@@ -51,6 +39,55 @@ class ColumnOrigin:
     sources: tuple[tuple[str, str], ...]
     operation: str
     inexact: bool
+    roots: tuple[tuple[str, str], ...] | None = None
+    conditions: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
+    generated: bool = False
+
+    @property
+    def rooted(self) -> tuple[tuple[str, str], ...]:
+        """The (snapshot, column) pairs behind a value; empty for a constant."""
+        return self.sources if self.roots is None else self.roots
+
+
+@dataclass(frozen=True, slots=True)
+class RowOrigin:
+    """What decides which rows a result has, and how many.
+
+    literals: made rows (VALUES, range), so that they count for all that is read beside the rows.
+    counts: count only when rows are counted or repeated (LIMIT 42, GROUP BY an expression);
+    "one row" says that there is never more than one. sources, roots, conditions: as in
+    ColumnOrigin, of (table, "*"). shape: "join" or "union" when it may repeat rows of a source.
+    """
+
+    literals: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
+    sources: tuple[tuple[str, str], ...] = ()
+    roots: tuple[tuple[str, str], ...] = ()
+    conditions: tuple[str, ...] = ()
+    shape: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GrantedColumn:
+    """name; type: DuckDB type text; origin: what flowed in earlier, None in a snapshot."""
+
+    name: str
+    type: str
+    origin: ColumnOrigin | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GrantedTable:
+    """A table the query may read. Columns whose names begin "__" are hidden from it.
+
+    rows: what decides the rows of an earlier step's result; None for a snapshot.
+    """
+
+    name: str
+    columns: tuple[GrantedColumn, ...]
+    key: tuple[str, ...] = ()
+    rows: RowOrigin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +101,7 @@ class Finding:
     functions: tuple[str, ...]
     columns: tuple[tuple[str, str], ...]
     origins: tuple[ColumnOrigin, ...]
+    rows: RowOrigin
     ordered: bool
     literals: tuple[str, ...]
 
@@ -137,6 +175,10 @@ class ValidatedSql:
     @property
     def origins(self) -> tuple[ColumnOrigin, ...]:
         return self._finding.origins
+
+    @property
+    def rows(self) -> RowOrigin:
+        return self._finding.rows
 
     @property
     def ordered(self) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from tieout.executor.engine import Engine, EngineLimits
 from tieout.executor.sql import session
 from tieout.executor.sql.examine import examine
-from tieout.executor.sql.validate import GrantedColumn, GrantedTable
+from tieout.executor.sql.validate import ColumnOrigin, GrantedColumn, GrantedTable
 from tieout.executor.sql.validate import validate as gate
 
 COLUMNS = {
@@ -19,14 +19,15 @@ COLUMNS = {
 }
 
 
-def table(name: str, **literals: tuple[str, ...]) -> GrantedTable:
-    columns = [GrantedColumn(c, kind, literals.get(c, ())) for c, kind in COLUMNS.items()]
+def table(name: str) -> GrantedTable:
+    columns = [GrantedColumn(c, kind) for c, kind in COLUMNS.items()]
     return GrantedTable(name, (*columns, GrantedColumn("__row", "BIGINT")), ("id",))
 
 
 @pytest.fixture(scope="session")
 def granted():
-    earlier = GrantedTable("step1", (GrantedColumn("total", "DECIMAL(18,2)", ("777",)),))
+    total = ColumnOrigin("total", ("777",), (("bank", "amt"),), "add", inexact=False)
+    earlier = GrantedTable("step1", (GrantedColumn("total", "DECIMAL(18,2)", total),))
     floats = GrantedTable("floats", (GrantedColumn("id", "INTEGER"), GrantedColumn("x", "DOUBLE")))
     return {"bank": table("bank"), "ledger": table("ledger"), "step1": earlier, "floats": floats}
 
