@@ -21,7 +21,7 @@ _KINDS: Final[tuple[tuple[type[apsw.Error], str, str, str, Exit], ...]] = (
     (apsw.FullError, "disk.full", "the disk is full", _FULL, Exit.ENVIRONMENT),
     (apsw.CorruptError, "ledger.damaged", "the ledger's file is damaged", _VERIFY,
      Exit.DOES_NOT_HOLD),
-    (apsw.NotADBError, "ledger.not_ours", "this file is no ledger: it is not an SQLite database",
+    (apsw.NotADBError, "ledger.not_ours", "this is a file that is no SQLite database, not a ledger",
      "Name the ledger's own file; this one was left as it is.", Exit.REFUSED),
     (apsw.BusyError, "ledger.locked", "another program holds the ledger's file",
      "Close what has it open (`fuser` on the file shows it), then run the command again.",

@@ -44,6 +44,8 @@ ENTRY_FORMAT: Final = "tieout.entry/1"
 ENTRY_BYTES_MAX: Final = 65_535
 # Measured as canonical JSON, so that text made of control characters cannot burst the entry.
 INSTRUCTION_BYTES_MAX: Final = 16_384
+# Of an outcome's message, which may quote an engine or a server at any length.
+MESSAGE_CHARS_MAX: Final = 4_000
 
 
 class Kind(StrEnum):
@@ -164,7 +166,9 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the step ended. code: stable and dotted, "" when done. message: for people."""
+    """How the step ended. code: stable and dotted, "" when done. message: for people; over
+    MESSAGE_CHARS_MAX characters it is cut there and ends in "…", so that no error is too long to
+    be recorded."""
 
     status: Status
     code: str = ""
@@ -175,6 +179,8 @@ class Outcome:
         fields.instance(Status, self.status, "outcome.status")
         fields.label(self.code, "outcome.code")
         fields.text(self.message, "outcome.message")
+        if len(self.message) > MESSAGE_CHARS_MAX:
+            object.__setattr__(self, "message", self.message[: MESSAGE_CHARS_MAX - 1] + "…")
         if self.position is not None:
             fields.instance(Position, self.position, "outcome.position")
 

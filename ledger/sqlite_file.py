@@ -6,6 +6,7 @@ Nothing here changes a file that is not a ledger of this format, or one that doe
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -31,15 +32,23 @@ _ALLOWED: Final = frozenset(
 
 
 def require_file(path: Path) -> None:
-    """Raise LedgerError `ledger.missing` (exit 10) if there is no such file."""
-    if not path.is_file():
+    """Raise LedgerError `ledger.missing` (exit 10) if there is nothing, `ledger.not_ours` if
+    there is something else than a file: SQLite would wait on a pipe."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise LedgerError(
             "ledger.missing",
             "there is no ledger here",
             place=str(path),
             remedy="Run `tieout init`, or go to the folder of the workspace.",
             exit_code=Exit.NO_WORKSPACE,
-        )
+        ) from error
+    except OSError as error:
+        raise disk_error(error, path) from error
+    if not stat.S_ISREG(mode):
+        kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
+        raise _not_ours(path, next((word for test, word in kinds if test(mode)), "a device"))
 
 
 def check_header(path: Path) -> None:
@@ -53,7 +62,8 @@ def check_header(path: Path) -> None:
     except OSError as error:
         raise disk_error(error, path) from error
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
-        raise _not_ours(path, "it is empty" if not header else "it is not an SQLite database")
+        what = "a file that is no SQLite database" if header else "an empty file"
+        raise _not_ours(path, what)
     number = int.from_bytes
     _check_stamp(
         path, application=number(header[68:72], "big"), version=number(header[60:64], "big")
@@ -82,7 +92,7 @@ def _wal_bytes(path: Path) -> int:
 
 def _check_stamp(path: Path, *, application: int, version: int) -> None:
     if application != APPLICATION_ID:
-        raise _not_ours(path, "it is another program's database")
+        raise _not_ours(path, f"another program's database (application_id {application})")
     if version != FORMAT_VERSION:
         raise LedgerError(
             "ledger.format",
@@ -93,10 +103,10 @@ def _check_stamp(path: Path, *, application: int, version: int) -> None:
         )
 
 
-def _not_ours(path: Path, why: str) -> LedgerError:
+def _not_ours(path: Path, what: str) -> LedgerError:
     return LedgerError(
         "ledger.not_ours",
-        f"this file is no ledger: {why}",
+        f"this is {what}, not a ledger",
         place=str(path),
         remedy="Name the ledger's own file; this one was left as it is.",
         exit_code=Exit.REFUSED,
@@ -185,16 +195,24 @@ def prepare(db: apsw.Connection, path: Path, *, write: bool) -> None:
 
 
 def _check_schema(db: apsw.Connection, path: Path) -> None:
-    rows = {(str(type_), str(name), str(sql)) for type_, name, sql in db.execute(_SCHEMA)}
-    differing = sorted({name for _, name, _ in rows ^ set(OBJECTS)})
+    rows = {
+        (str(type_), str(name), _squeezed(str(sql))) for type_, name, sql in db.execute(_SCHEMA)
+    }
+    wanted = {(type_, name, _squeezed(sql)) for type_, name, sql in OBJECTS}
+    differing = sorted({name for _, name, _ in rows ^ wanted})
     if differing:
         raise LedgerError(
             "ledger.schema",
             f"the ledger's tables or triggers were changed: {', '.join(differing)[:200]}",
             place=str(path),
-            remedy="Run `tieout verify`, and put back a copy that was not changed.",
+            remedy="Run `tieout verify`: it says how to go on; or put back an unchanged copy.",
             exit_code=Exit.DOES_NOT_HOLD,
         )
+
+
+def _squeezed(statement: str) -> str:
+    """White space does not count: a guard that was put back by hand is the same guard."""
+    return " ".join(statement.split())
 
 
 def _check_tail(db: apsw.Connection, path: Path) -> None:

@@ -17,41 +17,52 @@ class NoSuchCell(Exception):
     """The table has no such row or column; the argument says which."""
 
 
-def find_cell(payload: bytes, row: str, column: str) -> str | None:
-    """The text of the cell, None for null.
+class TableCells:
+    """The cells of one table; the rows of its key are looked up once for all.
 
-    Raises NoSuchCell, MalformedTable, or ImportError when pyarrow is not installed.
+    Raises MalformedTable, or ImportError when pyarrow is not installed.
     """
-    table, key = read_stream(payload)
-    if column not in table.column_names:
-        raise NoSuchCell(f"there is no column {column[:80]!r}")
-    if key:
-        positions = _matching(table, key, row)
-    else:
-        whole = row.isascii() and row.isdecimal() and not row.startswith("0")
-        positions = [int(row) - 1] if whole and len(row) < 18 else []
-        positions = [position for position in positions if position < table.num_rows]
-    if len(positions) != 1:
-        raise NoSuchCell(f"{len(positions)} rows have the key {row[:120]!r}")
-    return _texts(table.column(column).slice(positions[0], 1))[0]
+
+    def __init__(self, payload: bytes) -> None:
+        self._table, self._key = read_stream(payload)
+        self._places: dict[tuple[str | None, ...], list[int]] | None = None
+
+    def find(self, row: str, column: str) -> str | None:
+        """The text of the cell, None for null. Raises NoSuchCell, MalformedTable."""
+        if column not in self._table.column_names:
+            raise NoSuchCell(f"there is no column {column[:80]!r}")
+        if self._key:
+            positions = self._matching(row)
+        else:
+            whole = row.isascii() and row.isdecimal() and not row.startswith("0")
+            positions = [int(row) - 1] if whole and len(row) < 18 else []
+            positions = [position for position in positions if position < self._table.num_rows]
+        if len(positions) != 1:
+            raise NoSuchCell(f"{len(positions)} rows have the key {row[:120]!r}")
+        return _texts(self._table.column(column).slice(positions[0], 1))[0]
+
+    def _matching(self, row: str) -> list[int]:
+        """The positions of the rows with this key."""
+        wanted: list[tuple[str, str | None]] = []
+        for part in row.split("&"):
+            name, equals, value = part.partition("=")
+            if equals:
+                wanted.append((unquote(name), unquote(value)))
+            elif name.startswith("!"):
+                wanted.append((unquote(name[1:]), None))
+        if [name for name, _ in wanted] != self._key:
+            raise NoSuchCell(f"{row[:120]!r} does not name the key columns {', '.join(self._key)}")
+        if self._places is None:
+            self._places = {}
+            columns = [_texts(self._table.column(name)) for name in self._key]
+            for position, values in enumerate(zip(*columns, strict=True)):
+                self._places.setdefault(values, []).append(position)
+        return self._places.get(tuple(value for _, value in wanted), [])
 
 
-def _matching(table: ArrowTable, key: list[str], row: str) -> list[int]:
-    """The positions of the rows with this key."""
-    wanted: list[tuple[str, str | None]] = []
-    for part in row.split("&"):
-        name, equals, value = part.partition("=")
-        if equals:
-            wanted.append((unquote(name), unquote(value)))
-        elif name.startswith("!"):
-            wanted.append((unquote(name[1:]), None))
-    if [name for name, _ in wanted] != key:
-        raise NoSuchCell(f"{row[:120]!r} does not name the key columns {', '.join(key)}")
-    positions = list(range(table.num_rows))
-    for name, text in wanted:
-        texts = _texts(table.column(name))
-        positions = [at for at in positions if texts[at] == text]
-    return positions
+def find_cell(payload: bytes, row: str, column: str) -> str | None:
+    """The text of one cell of the table of these bytes. Raises as TableCells."""
+    return TableCells(payload).find(row, column)
 
 
 def _texts(column: ArrowTable) -> list[str | None]:

@@ -1,51 +1,69 @@
-"""What recorded documents say of other artifacts: a snapshot's manifest, an answer's report.
+"""What recorded documents name: a snapshot's manifest, an answer's report, a run's batch.
 
-A manifest names every file, text and table of its snapshot, with the digest of its tables. A
-report names, for each figure, the cell it was read from, and for each quote the passage
-(docs/FORMAT.md §8, §9). Both were written by code; here both are believed in nothing.
+All three were written by code (docs/FORMAT.md §8, §9); here they are believed in nothing. What
+they name is read even from one that is malformed, as far as it goes.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
-from tieout.ledger.audit.cells import NoSuchCell, find_cell
+from tieout.ledger.audit import document_shapes
 from tieout.ledger.audit.findings import Finding, Level
-from tieout.ledger.audit.objects import ObjectMissing, ObjectUnreadable
-from tieout.ledger.audit.tables import MalformedTable, TableClaim
+from tieout.ledger.audit.forms import ADDRESS, NotOfTheProfile, Shape, read_json
+from tieout.ledger.audit.tables import TableClaim
 
 MANIFEST_MEDIA: Final = "application/vnd.tieout.snapshot+json"
 REPORT_MEDIA: Final = "application/vnd.tieout.report+json"
-_ADDRESS: Final = re.compile(r"blake3:[0-9a-f]{64}")
+BATCH_MEDIA: Final = "application/vnd.tieout.batch+json"
+SHAPES: Final[Mapping[str, Shape]] = {
+    MANIFEST_MEDIA: document_shapes.manifest,
+    REPORT_MEDIA: document_shapes.REPORT,
+    BATCH_MEDIA: document_shapes.BATCH,
+}
+PROBLEMS_MAX: Final = 20
 _REMEDY: Final = "Compare with a copy, and replay the run: it makes the document anew."
-
-Get = Callable[[str], bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A recorded document that names others. index: of the entry that recorded it."""
+    """A recorded document that names others.
+
+    index: of the entry that recorded it. rows, totals: what that entry says of it, when it is
+    the entry's output.
+    """
 
     index: int
     address: str
     media_type: str
+    is_output: bool = False
+    rows: int | None = None
+    totals: tuple[tuple[str, str], ...] = ()
 
     def finding(self, code: str, message: str) -> Finding:
         """Something in it that does not hold."""
         return Finding(Level.BROKEN, code, message, _REMEDY, index=self.index, address=self.address)
 
+    def unchecked(self, code: str, message: str, remedy: str) -> Finding:
+        """Something in it that could not be compared here."""
+        return Finding(
+            Level.UNCHECKED, code, message, remedy, index=self.index, address=self.address
+        )
 
-def read_document(payload: bytes) -> dict[str, object] | None:
-    """The JSON object of these bytes, None if they are none."""
+
+def read_document(payload: bytes, media_type: str) -> tuple[dict[str, object], list[str]]:
+    """The JSON object of these bytes, {} if they are none, and what is wrong with its shape."""
     try:
-        value = json.loads(payload.decode("utf-8"))
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
+        value, canonical = read_json(payload)
+    except NotOfTheProfile as error:
+        return {}, [f"it is not JSON of the profile: {error}"]
+    problems = list(islice(SHAPES[media_type](value, ""), PROBLEMS_MAX))
+    if not canonical:
+        problems.append("it is not in canonical form")
+    return (value if isinstance(value, dict) else {}), problems
 
 
 def manifest_addresses(manifest: dict[str, object]) -> Iterator[str]:
@@ -54,21 +72,27 @@ def manifest_addresses(manifest: dict[str, object]) -> Iterator[str]:
     for name in ("file", "table", "records"):
         yield from _addresses(manifest.get(name), "address")
     yield from _addresses(manifest, "index", "index_manifest")
-    for document in _objects(manifest.get("documents")):
+    for document in objects_in(manifest.get("documents")):
         yield from _addresses(document, "raw", "text", "map")
 
 
-def report_addresses(report: dict[str, object]) -> Iterator[str]:
+def report_addresses(report: Mapping[str, object]) -> Iterator[str]:
     """What a report rests on: cited tables and texts, results and inputs of its steps."""
-    for figure in _objects(report.get("figures")):
+    for figure in objects_in(report.get("figures")):
         yield from _addresses(figure, "address")
         yield from _addresses(figure.get("span"), "snapshot", "text")
-    for quote in _objects(report.get("quotes")):
+    for quote in objects_in(report.get("quotes")):
         yield from _addresses(quote, "snapshot", "text")
-    for step in _objects(report.get("steps")):
+    for step in objects_in(report.get("steps")):
         yield from _addresses(step, "address")
-        for item in _objects(step.get("inputs")):
+        for item in objects_in(step.get("inputs")):
             yield from _addresses(item, "address")
+
+
+def batch_addresses(batch: Mapping[str, object]) -> Iterator[str]:
+    """The reports of a run."""
+    for question in objects_in(batch.get("questions")):
+        yield from _addresses(question, "report")
 
 
 def _addresses(value: object, *names: str) -> Iterator[str]:
@@ -76,7 +100,7 @@ def _addresses(value: object, *names: str) -> Iterator[str]:
         return
     for name in names:
         item = value.get(name)
-        if isinstance(item, str) and _ADDRESS.fullmatch(item):
+        if isinstance(item, str) and not any(ADDRESS(item, name)):
             yield item
 
 
@@ -84,71 +108,37 @@ def stated_tables(manifest: dict[str, object]) -> Iterator[tuple[str, TableClaim
     """(address, what the manifest says of it) of each table of a snapshot."""
     for name in ("table", "records"):
         part = manifest.get(name)
-        if not isinstance(part, dict) or not isinstance(part.get("address"), str):
+        if not isinstance(part, dict) or not any(_addresses(part, "address")):
             continue
-        totals = part.get("control_totals")
-        pairs: tuple[tuple[str, str], ...] | None = None
-        if isinstance(totals, list) and all(
-            isinstance(pair, list) and len(pair) == 2 for pair in totals
-        ):
-            pairs = tuple((str(pair[0]), str(pair[1])) for pair in totals)
         digest, rows = part.get("content_digest"), part.get("rows")
         claim = TableClaim(
             digest if isinstance(digest, str) else None,
-            rows if isinstance(rows, int) else None,
-            pairs,
+            rows if type(rows) is int else None,
+            stated_totals(part),
         )
         yield part["address"], claim
 
 
-def check_report(report: dict[str, object], get: Get, source: Document) -> Iterator[Finding]:
-    """Compare each figure with its cell and each quote with its passage."""
-    for figure in _objects(report.get("figures")):
-        if figure.get("address") is not None:
-            yield from _check_figure(figure, get, source)
-        if isinstance(figure.get("span"), dict):
-            yield from _check_span(figure["span"], get, source)
-    for quote in _objects(report.get("quotes")):
-        yield from _check_span(quote, get, source)
+def stated_totals(part: dict[str, object]) -> tuple[tuple[str, str], ...] | None:
+    """The control totals of a manifest's table, None where it has none."""
+    totals = part.get("control_totals")
+    if not isinstance(totals, list) or any(document_shapes.totals(totals, "")):
+        return None
+    return tuple((name, value) for name, value in totals)
 
 
-def _objects(value: object) -> list[dict[str, object]]:
+def stated_sizes(manifest: dict[str, object]) -> Iterator[tuple[str, int]]:
+    """(address, bytes) of each file of a snapshot, as received."""
+    file = manifest.get("file")
+    parts = [(file, "address")] if isinstance(file, dict) else []
+    parts += [(document, "raw") for document in objects_in(manifest.get("documents"))]
+    for part, name in parts:
+        size = part.get("size")
+        for address in _addresses(part, name):
+            if type(size) is int:
+                yield address, size
+
+
+def objects_in(value: object) -> list[dict[str, object]]:
+    """The objects in a list, none if it is no list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _check_figure(figure: dict[str, object], get: Get, source: Document) -> Iterator[Finding]:
-    name = f"figure {str(figure.get('name'))[:60]!r}"
-    address, row, column = figure.get("address"), figure.get("row"), figure.get("column")
-    if not (isinstance(address, str) and isinstance(row, str) and isinstance(column, str)):
-        yield source.finding("report.malformed", f"{name} names no cell")
-        return
-    cell = f"{address}#{row}:{column}"
-    try:
-        value = find_cell(get(address), row, column)
-    except ImportError:
-        message = f"pyarrow is not installed: {name} was not compared with its cell"
-        remedy = "Install pyarrow and check again."
-        yield Finding(Level.UNCHECKED, "report.unchecked", message, remedy, index=source.index)
-    except (ObjectMissing, ObjectUnreadable):
-        yield source.finding("report.cell", f"{name}: the table of {cell} cannot be read")
-    except (NoSuchCell, MalformedTable) as error:
-        yield source.finding("report.cell", f"{name}: {cell}: {error!s:.200}")
-    else:
-        if value != figure.get("value"):
-            stated = str(figure.get("value"))[:80]
-            yield source.finding("report.value", f"{name} is {stated}, {cell} holds {value}")
-
-
-def _check_span(span: object, get: Get, source: Document) -> Iterator[Finding]:
-    found = span if isinstance(span, dict) else {}
-    text, start, end = found.get("text"), found.get("start"), found.get("end")
-    if not (isinstance(text, str) and type(start) is int and type(end) is int):
-        yield source.finding("report.malformed", "a quote names no passage")
-        return
-    try:
-        passage = get(text).decode("utf-8")
-    except (ObjectMissing, ObjectUnreadable, UnicodeDecodeError):
-        yield source.finding("report.quote", f"the text {text[:80]} cannot be read")
-        return
-    if not 0 <= start < end <= len(passage) or passage[start:end] != found.get("quote"):
-        yield source.finding("report.quote", f"{text}@{start}-{end} does not hold the quote")

@@ -5,7 +5,9 @@ Nothing raises: what cannot be read is a finding, and what was read before it is
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -35,7 +37,20 @@ _PRAGMAS: Final = frozenset(
 _FAILURES: Final = (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError, MemoryError)
 
 _RESTORE: Final = "Put back a copy of the ledger, or ask whoever keeps one."
-_GUARD: Final = "The entries were checked without it; find out who changed the file."
+_OTHER: Final = "Name the ledger's own file, or put back a copy of it."
+_GUARD: Final = (
+    "The entries were checked without it. Tieout reads this ledger and does not write to it as it "
+    "is: find out who changed the file, put back a copy, or in the sqlite3 shell run: "
+)
+_MAGIC: Final = b"SQLite format 3\x00"
+_HEADER_BYTES: Final = 100
+_KINDS: Final = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 
 _FIELDS: Final = (
     ("req", "TEXT NOT NULL", "req"),
@@ -79,32 +94,68 @@ EXPECTED: Final[dict[str, str]] = {
 def read_rows(path: Path, sink: Sink) -> Iterator[Raw]:
     """Every row of the ledger's file in order of idx; findings go to `sink`."""
     try:
-        present = path.is_file()
-        room = path.stat().st_size if present else 0
-        wal = path.with_name(path.name + "-wal")
-        waiting = wal.stat().st_size if present and wal.is_file() else 0
-    except OSError as error:
-        sink(_broken("ledger.unreadable", f"the ledger cannot be read: {error.strerror}"))
+        room = _looked_at(path, sink)
+        beside = {suffix: _beside(path, suffix) for suffix in ("-wal", "-journal", "-shm")}
+    except (OSError, ValueError) as error:  # a name with a NUL in it is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        sink(_broken("ledger.unreadable", f"the ledger cannot be read: {reason!s:.200}"))
         return
-    if not present:
-        sink(_broken("ledger.missing", "there is no ledger here"))
+    if room is None:
         return
-    connection = _open(path, sink, waiting=waiting > 0)
+    strange = [suffix for suffix, size in beside.items() if size is None]
+    for suffix in strange:
+        message = f"what lies in the place of its {suffix} is not a file, and was not read"
+        sink(_broken("wal.unread", message))
+    waiting = beside["-wal"] or 0
+    options = ("immutable=1",) if strange else ("mode=ro", "immutable=1")
+    connection = _open(path, sink, options, waiting=waiting > 0)
     if connection is None:
         return
     with closing(connection):
         try:
-            _check_file(connection, sink)
+            if not _check_file(connection, sink):
+                return
         except _FAILURES as error:
             sink(_broken("database.damaged", f"its schema cannot be read: {_say(error)}"))
             return
         yield from _scan(connection, sink, rows_max=(room + waiting) // ENTRY_BYTES_MIN + 1)
 
 
-def _open(path: Path, sink: Sink, *, waiting: bool) -> sqlite3.Connection | None:
+def _looked_at(path: Path, sink: Sink) -> int | None:
+    """The size of the file; None, and a finding, if it is not even the beginning of a ledger."""
+    try:
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        sink(_broken("ledger.missing", "there is no ledger here"))
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        what = next((word for test, word in _KINDS if test(status.st_mode)), "no file")
+    else:
+        with path.open("rb") as stream:
+            header = stream.read(_HEADER_BYTES)
+        if len(header) == _HEADER_BYTES and header.startswith(_MAGIC):
+            return status.st_size
+        what = "a file that is no SQLite database" if header else "an empty file"
+    sink(_not_ours(what))
+    return None
+
+
+def _beside(path: Path, suffix: str) -> int | None:
+    """The size of a file beside the ledger, 0 without one; None for what is no file: SQLite
+    would wait on a pipe."""
+    try:
+        status = os.lstat(f"{path}{suffix}")
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def _open(
+    path: Path, sink: Sink, options: tuple[str, ...], *, waiting: bool
+) -> sqlite3.Connection | None:
     """Read-only; where SQLite cannot keep its -shm (a read-only folder), as an immutable file."""
     reason: BaseException | None = None
-    for option in ("mode=ro", "immutable=1"):
+    for option in options:
         connection: sqlite3.Connection | None = None
         try:
             target = f"file:{quote(str(path.absolute()))}?{option}"
@@ -142,24 +193,45 @@ def _authorize(
     return sqlite3.SQLITE_DENY
 
 
-def _check_file(connection: sqlite3.Connection, sink: Sink) -> None:
+def _check_file(connection: sqlite3.Connection, sink: Sink) -> bool:
+    """The stamps and the schema; False if there is nothing of a ledger in it."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
+    found: dict[str, tuple[str, str]] = {}
+    for kind, name, statement in connection.execute("SELECT type, name, sql FROM sqlite_master"):
+        found[_text(name)] = (_text(kind), _squeeze(_text(statement)))
     if application != APPLICATION_ID:
-        sink(_broken("ledger.not_ours", f"the file says it is of application {application}"))
+        sink(_not_ours(f"another program's database (application_id {application})"))
+        if "entry" not in found:
+            return False
     if version != FORMAT_VERSION:
         sink(_broken("ledger.format", f"the file says it is of format {version}"))
-    found: dict[str, str] = {}
-    for name, statement in connection.execute("SELECT name, sql FROM sqlite_master"):
-        found[_text(name)] = _squeeze(_text(statement))
     for name, statement in EXPECTED.items():
-        if found.get(name) != _squeeze(statement):
-            state = "differs" if name in found else "missing"
-            kind = statement.split()[1].lower().replace("unique", "index")
-            make = _broken if kind == "table" else _warning
-            sink(make(f"{kind}.{state}", f"the {kind} {name!r} of the ledger: {state}"))
+        if name not in found:
+            sink(_altered(name, statement, "missing", f"{statement};"))
+        elif found[name][1] != _squeeze(statement):
+            drop = _drop(found[name][0], name)
+            sink(_altered(name, statement, "differs", f"{drop} {statement};"))
     for name in sorted(found.keys() - EXPECTED.keys()):
-        sink(_warning("schema.stranger", f"the ledger's file also holds {name[:80]!r}"))
+        kind = found[name][0]
+        message = f"the ledger's file also holds the {kind[:20]} {name[:80]!r}"
+        # A trigger acts on what is written; anything else only lies there.
+        level = Level.WARNING if kind == "trigger" else Level.NOTICE
+        sink(Finding(level, "schema.stranger", message, _GUARD + _drop(kind, name)))
+    return True
+
+
+def _altered(name: str, statement: str, state: str, repair: str) -> Finding:
+    kind = statement.split()[1].lower().replace("unique", "index")
+    code, message = f"{kind}.{state}", f"the {kind} {name!r} of the ledger: {state}"
+    if kind == "table":
+        return _broken(code, message)
+    return Finding(Level.WARNING, code, message, _GUARD + repair)
+
+
+def _drop(kind: str, name: str) -> str:
+    quoted = name[:80].replace('"', '""')
+    return f'DROP {kind[:20].upper()} "{quoted}";'
 
 
 def _scan(connection: sqlite3.Connection, sink: Sink, *, rows_max: int) -> Iterator[Raw]:
@@ -218,5 +290,5 @@ def _broken(code: str, message: str) -> Finding:
     return Finding(Level.BROKEN, code, message, _RESTORE)
 
 
-def _warning(code: str, message: str) -> Finding:
-    return Finding(Level.WARNING, code, message, _GUARD)
+def _not_ours(what: str) -> Finding:
+    return Finding(Level.BROKEN, "ledger.not_ours", f"this is {what}, not a ledger", _OTHER)

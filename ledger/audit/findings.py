@@ -7,8 +7,8 @@ from enum import StrEnum
 
 
 class Level(StrEnum):
-    """broken: the record does not hold. warning: it holds, a guard is missing. notice: worth
-    knowing. unchecked: could not be checked here, and why."""
+    """broken: the record does not hold. warning: it holds, and a guard is missing or a clock went
+    back. notice: worth knowing. unchecked: could not be checked here, and why."""
 
     BROKEN = "broken"
     WARNING = "warning"

@@ -11,46 +11,25 @@ record that holds in itself; only a root kept elsewhere (`expect_root`) tells th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from blake3 import blake3
-
-from tieout.ledger.audit.contents import (
-    MANIFEST_MEDIA,
-    REPORT_MEDIA,
-    Document,
-    check_report,
-    manifest_addresses,
-    read_document,
-    report_addresses,
-    stated_tables,
-)
 from tieout.ledger.audit.database import Raw, read_rows
 from tieout.ledger.audit.findings import Finding, Level, Report
-from tieout.ledger.audit.objects import LocalObjects, ObjectMissing, Objects, ObjectUnreadable
+from tieout.ledger.audit.inventory import Inventory
+from tieout.ledger.audit.objects import LocalObjects, Objects
+from tieout.ledger.audit.record import Record
 from tieout.ledger.audit.shapes import read_entry
-from tieout.ledger.audit.tables import TABLE_MEDIA, TableClaim, check_table
 
 __all__ = ["Finding", "Level", "LocalObjects", "Objects", "Report", "check", "check_rows"]
 
 _TAMPERED: Final = "Compare with a copy; the record was changed after it was written."
-_RESTORE: Final = "Put the object back from a copy of the store; its address names the bytes."
-
-
-@dataclass(frozen=True, slots=True)
-class _Claim:
-    """What one entry says of one artifact. sha256 and size are None where it only names it."""
-
-    index: int
-    place: str
-    sha256: str | None = None
-    size: int | None = None
-    media_type: str = ""
-    table: TableClaim | None = None
+_CLOCK: Final = (
+    "The order of the entries is proved by their hashes, the times are the writer's word: "
+    "see whether its clock was set back."
+)
 
 
 def check(ledger: Path, objects: Objects, *, expect_root: tuple[int, str] | None = None) -> Report:
@@ -104,17 +83,14 @@ class _Audit:
     def __init__(self, expect_root: tuple[int, str] | None) -> None:
         self.findings: list[Finding] = []
         self.entries = 0
-        self.objects_read = 0
         self.tree = _Tree()
         self.last_hash = bytes(32)
         self._derived = bytes(32)
         self._expected_index = 0
         self._expect = expect_root
         self._requests: dict[str, int] = {}
-        self._recorded: dict[str, int] = {}  # address: the first entry that recorded it
-        self._claims: dict[str, list[_Claim]] = {}
-        self._documents: list[Document] = []
-        self._reading: list[tuple[int, str, str, bool]] = []
+        self._record = Record()
+        self._time = ""
         self._check_expected()
 
     def add(self, finding: Finding) -> None:
@@ -139,9 +115,12 @@ class _Audit:
         document, problems = read_entry(entry)
         for problem in problems:
             self._broken("entry.malformed", problem, index=index)
-        if document is not None:
+        if document is None:
+            self._record.holes.append(index)
+        else:
             self._check_request(index, document)
-            self._check_references(index, document)
+            self._check_time(index, str(document["execution_timestamp"]))
+            self._record.take(index, document)
 
     def report(self, objects: Objects) -> Report:
         """After the last entry: check what the entries name, and say all that was found."""
@@ -150,32 +129,15 @@ class _Audit:
                 "log.shorter",
                 f"the ledger had {self._expect[0]} entries once and has {self.entries} now",
             )
-        self._check_objects(objects)
+        inventory = Inventory(self._record, objects)
+        self.findings.extend(inventory.findings())
         return Report(
             findings=tuple(self.findings),
             entries=self.entries,
-            objects=self.objects_read,
+            objects=inventory.objects_read,
             root=self.tree.root().hex(),
             last_hash=self.last_hash.hex() if self.entries else "",
         )
-
-    def _check_objects(self, objects: Objects) -> None:
-        """Read every object that an entry names, then look for those that none names."""
-        self._check_documents(objects)
-        self._check_readings()
-        for address in self._claims:
-            self._check_object(objects, address)
-        try:
-            for address in objects.addresses():
-                if address not in self._claims:
-                    self._notice("object.orphan", "no entry names this object", address=address)
-            for name in objects.strangers():
-                self._notice("store.stranger", f"{name[:120]!r} in the store is no object")
-        except ObjectUnreadable as error:
-            message = f"the store's objects cannot be listed: {error!s:.200}"
-            self.add(
-                Finding(Level.UNCHECKED, "store.unlisted", message, "Check that it is reachable.")
-            )
 
     def _check_chain(self, index: int, entry: bytes, previous: bytes, stored: bytes) -> None:
         leaf = sha256(b"\x00" + entry).digest()
@@ -209,140 +171,16 @@ class _Audit:
         if first != index:
             self._broken("req.repeated", f"entry {first} has the same req", index=index)
 
-    def _check_references(self, index: int, document: dict[str, object]) -> None:
-        """Note what the entry names, what it stored, and what it read without storing it."""
-        made = list(_artifacts(index, document))
-        here = {address for address, claim in made if claim.place.startswith("attachments")}
-        shown = document["kind"] == "model_request"
-        for place, address in _named(document):
-            self._claims.setdefault(address, []).append(_Claim(index, place))
-            if place.startswith("inputs") and (shown or address not in here):
-                self._reading.append((index, place, address, shown))
-        for address, claim in made:
-            self._claims.setdefault(address, []).append(claim)
-            self._recorded.setdefault(address, index)
-            if claim.media_type in (MANIFEST_MEDIA, REPORT_MEDIA):
-                self._documents.append(Document(index, address, claim.media_type))
+    def _check_time(self, index: int, time: str) -> None:
+        """Texts of one form sort as the times do."""
+        if time < self._time:
+            message = f"its time {time} lies before that of the entry before it, {self._time}"
+            code = "time.backwards"
+            self.add(Finding(Level.WARNING, code, message, _CLOCK, index=index))
+        self._time = time
 
-    def _follow_manifest(self, manifest: dict[str, object], source: Document) -> None:
-        """What a manifest names was recorded with it, and must be there as it says."""
-        for address in manifest_addresses(manifest):
-            place = "named by its manifest"
-            self._claims.setdefault(address, []).append(_Claim(source.index, place))
-            first = self._recorded.get(address, source.index)
-            self._recorded[address] = min(first, source.index)
-        for address, table in stated_tables(manifest):
-            claim = _Claim(source.index, "the manifest", table=table)
-            self._claims.setdefault(address, []).append(claim)
-
-    def _check_documents(self, objects: Objects) -> None:
-        """Follow every manifest first, then compare every report with what it cites."""
-        reports: list[tuple[dict[str, object], Document]] = []
-        for source in self._documents:
-            try:
-                found = read_document(objects.get(source.address))
-            except (ObjectMissing, ObjectUnreadable):
-                continue  # found again, and said, where objects are checked
-            if found is None:
-                self.add(source.finding("document.malformed", "it is not a JSON object"))
-            elif source.media_type == MANIFEST_MEDIA:
-                self._follow_manifest(found, source)
-            else:
-                reports.append((found, source))
-        for found, source in reports:
-            for address in sorted(set(report_addresses(found))):
-                if self._recorded.get(address, source.index) >= source.index:
-                    message = f"it names {address}, which no earlier entry recorded"
-                    self.add(source.finding("report.unrecorded", message))
-            self.findings.extend(check_report(found, objects.get, source))
-
-    def _check_readings(self) -> None:
-        """What a step read must have been recorded before it (DESIGN §1: recorded, then shown)."""
-        for index, place, address, shown in self._reading:
-            if self._recorded.get(address, index) < index:
-                continue
-            code, what = "input.unrecorded", "read"
-            if shown:
-                code, what = "request.unrecorded", "shown to the model"
-            message = f"{place}: {what}, and no earlier entry recorded it"
-            self._broken(code, message, index=index, address=address)
-
-    def _check_object(self, objects: Objects, address: str) -> None:
-        claims = self._claims[address]
-        first = claims[0].index
-        try:
-            payload = objects.get(address)
-        except ObjectMissing:
-            self._object("object.missing", "the object is not in the store", first, address)
-            return
-        except ObjectUnreadable as error:
-            message = f"the object cannot be read: {error!s:.200}"
-            self._object("object.unreadable", message, first, address)
-            return
-        self.objects_read += 1
-        if f"blake3:{blake3(payload).hexdigest()}" != address:
-            self._object("object.corrupt", "the bytes are not those of its address", first, address)
-            return
-        digest = sha256(payload).hexdigest()
-        for claim in claims:
-            if claim.sha256 is not None and claim.sha256 != digest:
-                message = f"{claim.place}: its SHA-256 is {digest}"
-                self._object("object.sha256", message, claim.index, address)
-            if claim.size is not None and claim.size != len(payload):
-                message = f"{claim.place}: it has {len(payload)} bytes, not {claim.size}"
-                self._object("object.size", message, claim.index, address)
-            if claim.table is not None:
-                for finding in check_table(payload, claim.table, claim.index, address):
-                    self.add(finding)
-
-    def _object(self, code: str, message: str, index: int, address: str) -> None:
-        self.add(Finding(Level.BROKEN, code, message, _RESTORE, index=index, address=address))
-
-    def _broken(
-        self, code: str, message: str, *, index: int | None = None, address: str | None = None
-    ) -> None:
-        self.add(Finding(Level.BROKEN, code, message, _TAMPERED, index=index, address=address))
-
-    def _notice(self, code: str, message: str, *, address: str | None = None) -> None:
-        remedy = "Nothing is lost; a step that was cut off before it was recorded leaves such."
-        self.add(Finding(Level.NOTICE, code, message, remedy, address=address))
-
-
-def _artifacts(index: int, document: dict[str, object]) -> Iterator[tuple[str, _Claim]]:
-    """What the step stored, with what the entry says of it; the shape was checked."""
-    output = document["deterministic_output"]
-    if isinstance(output, dict):
-        table = TableClaim.of(output) if output["media_type"] == TABLE_MEDIA else None
-        claim = _Claim(
-            index,
-            "deterministic_output",
-            output["sha256"],
-            output["size"],
-            output["media_type"],
-            table,
-        )
-        yield output["address"], claim
-    attachments = document["attachments"]
-    assert isinstance(attachments, list)
-    for number, item in enumerate(attachments):
-        place = f"attachments[{number}]"
-        yield (
-            item["address"],
-            _Claim(index, place, item["sha256"], item["size"], item["media_type"]),
-        )
-
-
-def _named(document: dict[str, object]) -> Iterator[tuple[str, str]]:
-    """(place, address) of what the entry only names."""
-    inputs = document["inputs"]
-    assert isinstance(inputs, list)
-    for number, item in enumerate(inputs):
-        yield f"inputs[{number}]", item["address"]
-    if isinstance(document["executed"], str):
-        yield "executed", document["executed"]
-    asked = document["raw_llm_instruction"]
-    if isinstance(asked, dict):
-        yield "raw_llm_instruction", asked["address"]
+    def _broken(self, code: str, message: str, *, index: int | None = None) -> None:
+        self.add(Finding(Level.BROKEN, code, message, _TAMPERED, index=index))
 
 
 def _bytes(value: object) -> bytes:

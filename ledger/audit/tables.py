@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -77,36 +77,57 @@ class MalformedTable(Exception):
     """The bytes are no table artifact; the argument says why."""
 
 
-def check_table(payload: bytes, claim: TableClaim, index: int, address: str) -> Iterator[Finding]:
-    """Every way in which the table is not what the entry says."""
-
-    def finding(level: Level, code: str, message: str) -> Finding:
-        remedy = "Compare with a copy, and replay the run: it makes the table anew."
-        if level is Level.UNCHECKED:
-            remedy = "Install pyarrow and check again."
-        return Finding(level, code, message, remedy, index=index, address=address)
-
+def check_table(
+    payload: bytes, claims: Sequence[tuple[int, TableClaim]], address: str
+) -> Iterator[Finding]:
+    """Every way in which the table is not what is said of it; (entry, claim) each."""
+    first = claims[0][0]
     try:
         derived = derive(payload)
     except ImportError:
         message = "pyarrow is not installed: digest, row count and totals were not re-derived"
-        yield finding(Level.UNCHECKED, "table.unchecked", message)
+        yield unchecked(message, "Install pyarrow and check again.", first, address)
+        return
+    except MemoryError:
+        message = "this machine has too little memory for it: nothing in it was re-derived"
+        yield unchecked(message, "Check again on a larger machine.", first, address)
         return
     except MalformedTable as error:
-        yield finding(Level.BROKEN, "table.malformed", f"it is no table artifact: {error!s:.200}")
+        yield _finding(
+            "table.malformed", f"it is no table artifact: {error!s:.200}", first, address
+        )
         return
+    for index, claim in claims:
+        yield from _compared(derived, claim, index, address)
+
+
+def unchecked(message: str, remedy: str, index: int, address: str) -> Finding:
+    """A table that could not be looked into here."""
+    return Finding(
+        Level.UNCHECKED, "table.unchecked", message, remedy, index=index, address=address
+    )
+
+
+def _finding(
+    code: str, message: str, index: int, address: str, *, level: Level = Level.BROKEN
+) -> Finding:
+    remedy = "Compare with a copy, and replay the run: it makes the table anew."
+    return Finding(level, code, message, remedy, index=index, address=address)
+
+
+def _compared(derived: Derived, claim: TableClaim, index: int, address: str) -> Iterator[Finding]:
     if claim.digest is None:
         message = "the entry states no content digest for this table"
-        yield finding(Level.WARNING, "table.no_digest", message)
+        yield _finding("table.no_digest", message, index, address, level=Level.WARNING)
     elif claim.digest != derived.digest:
-        yield finding(Level.BROKEN, "table.digest", f"its content digest is {derived.digest}")
+        yield _finding("table.digest", f"its content digest is {derived.digest}", index, address)
     if claim.rows is not None and claim.rows != derived.rows:
         message = f"it has {derived.rows} rows, the entry says {claim.rows}"
-        yield finding(Level.BROKEN, "table.rows", message)
+        yield _finding("table.rows", message, index, address)
     if claim.totals is not None and claim.totals != derived.totals:
         wrong = sorted({name for name, _ in set(claim.totals) ^ set(derived.totals)})
         message = f"its control totals differ: {', '.join(wrong) or 'in their order'}"
-        yield finding(Level.BROKEN, "table.totals", message[:300])
+        yield _finding("table.totals", message[:300], index, address)
 
 
 def derive(payload: bytes) -> Derived:
@@ -135,6 +156,8 @@ def _decoding() -> Iterator[ArrowModule]:
 
     try:
         yield pa
+    except pa.ArrowMemoryError as error:  # an ArrowException, and nothing against the table
+        raise MemoryError(str(error)) from error
     except (
         pa.ArrowException,
         ArithmeticError,

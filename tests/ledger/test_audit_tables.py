@@ -200,10 +200,12 @@ def test_positions_that_are_not_there(key: str) -> None:
 
 
 def test_a_date_that_no_calendar_has_is_no_leak() -> None:
-    made = canonical(pa.table({"d": pa.array([10**8], pa.int32()).cast(pa.date32())}))
-    assert derive(made.payload).digest == made.digest
+    """The writer refuses such a date; a stranger's table may hold it."""
+    days = pa.table({"d": pa.array([10**8], pa.int32()).cast(pa.date32())})
+    payload = stream(described(days))
+    assert derive(payload).rows == 1
     with pytest.raises(MalformedTable):
-        find_cell(made.payload, "1", "d")
+        find_cell(payload, "1", "d")
 
 
 def test_not_a_number_has_a_text() -> None:

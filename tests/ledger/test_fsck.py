@@ -20,6 +20,7 @@ from tieout.ledger.log import MemoryLog
 from tieout.ledger.row import (
     ENTRY_BYTES_MAX,
     INSTRUCTION_BYTES_MAX,
+    MESSAGE_CHARS_MAX,
     Kind,
     Status,
 )
@@ -368,3 +369,4 @@ def test_the_schema_written_twice_says_the_same() -> None:
     assert tuple(Status) == shapes.STATUSES
     assert shapes.ENTRY_BYTES_MAX == ENTRY_BYTES_MAX
     assert shapes.INSTRUCTION_BYTES_MAX == INSTRUCTION_BYTES_MAX
+    assert shapes.MESSAGE_CHARS_MAX == MESSAGE_CHARS_MAX

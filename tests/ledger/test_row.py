@@ -16,10 +16,12 @@ from support.ledger_rows import NOON, ROWS, row
 from tieout.artifacts.address import Address
 from tieout.artifacts.errors import RoomError
 from tieout.artifacts.store import RetentionClass
+from tieout.ledger.audit.shapes import read_entry
 from tieout.ledger.errors import LedgerError
 from tieout.ledger.row import (
     ENTRY_BYTES_MAX,
     INSTRUCTION_BYTES_MAX,
+    MESSAGE_CHARS_MAX,
     Attachment,
     ControlTotal,
     ExecutorInfo,
@@ -193,12 +195,29 @@ def test_beside_an_artifact_to_be_redacted_the_instruction_is_an_address() -> No
 
 
 def test_an_entry_has_room_for_64_kib_less_one() -> None:
-    room = ENTRY_BYTES_MAX - len(row(outcome=Outcome(Status.FAILED)).entry())
-    fits = row(outcome=Outcome(Status.FAILED, message="x" * room))
+    room = ENTRY_BYTES_MAX - len(row(executor=ExecutorInfo("e", "")).entry())
+    fits = row(executor=ExecutorInfo("e", "x" * room))
     assert LedgerRow.parse(fits.entry()) == fits
     with pytest.raises(LedgerError) as caught:
-        row(outcome=Outcome(Status.FAILED, message="x" * (room + 1))).entry()
+        row(executor=ExecutorInfo("e", "x" * (room + 1))).entry()
     assert caught.value.code == "entry.too_long"
+
+
+def test_a_message_of_any_length_can_be_recorded() -> None:
+    whole = Outcome(Status.FAILED, message="é" * MESSAGE_CHARS_MAX)
+    assert whole.message == "é" * MESSAGE_CHARS_MAX
+    cut = Outcome(Status.FAILED, message="é" * 100_000)
+    assert cut.message == "é" * (MESSAGE_CHARS_MAX - 1) + "…"
+    made = row(outcome=cut)
+    assert LedgerRow.parse(made.entry()) == made
+    longer = made.entry().replace("…".encode(), "……".encode())
+    with pytest.raises(LedgerError) as caught:
+        LedgerRow.parse(longer)
+    assert caught.value.code == "entry.malformed"
+    assert read_entry(longer)[1] == [
+        f"outcome.message is longer than {MESSAGE_CHARS_MAX} characters"
+    ]
+    assert read_entry(made.entry())[1] == []
 
 
 def members(value, path=()):
