@@ -40,7 +40,7 @@ class Reason(StrEnum):
     AMBIGUOUS = "ambiguous"
     LITERAL = "literal"
     ALTERED = "altered"
-    """Typed characters touch a filled figure and change how it reads."""
+    """What stands around a filled figure changes how it reads."""
 
 
 class Flag(StrEnum):
@@ -51,6 +51,10 @@ class Flag(StrEnum):
     INEXACT = "inexact"
     NO_VALUE = "no_value"
     """The cell is NULL, NaN or infinite: nothing is shown as a number."""
+    ROUNDED = "rounded"
+    """The prose shows fewer digits than the cell has: the stored value differs."""
+    UNIT_TYPED = "unit_typed"
+    """The currency or per cent beside it was chosen by the plan, not read from the data."""
 
 
 @dataclass(frozen=True, slots=True)

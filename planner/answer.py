@@ -6,7 +6,6 @@ is found and labelled, never hidden and never blocked (DESIGN §7).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,8 +15,9 @@ from tieout.artifacts.errors import ArtifactError
 from tieout.artifacts.table_reader import TableReader
 from tieout.artifacts.values import FLOATS, decimal_scale
 from tieout.executor.errors import ExecutorError
-from tieout.executor.grammar import AnswerDraft, FigureDraft, QuoteDraft, RowValue
+from tieout.executor.grammar import AnswerDraft, Display, FigureDraft, QuoteDraft, RowValue
 from tieout.executor.quotes import locate
+from tieout.executor.sql.validate import ColumnOrigin
 from tieout.executor.world import StepResult, World, is_known
 from tieout.ledger.citation import (
     Answer,
@@ -28,15 +28,16 @@ from tieout.ledger.citation import (
     Label,
     SpanCitation,
 )
-from tieout.planner.display import NOT_FINITE, misfit, shown
+from tieout.planner.display import NOT_FINITE, is_rounded, misfit, shown, types_unit
 from tieout.planner.labels import QuestionNumbers, column_label
 from tieout.planner.prose import audit_prose
+from tieout.planner.prose_filling import FilledProse, fill_prose
 
-PLACEHOLDER: Final = re.compile(r"\{([a-zA-Z][a-zA-Z0-9_]{0,39})\}")
 CELL_CHARS_MAX: Final = 2_000
 """Characters of one figure in the prose."""
 FILLED_CHARS_MAX: Final = 60_000
 """Characters of a filled prose: every number in it is looked at."""
+HIDDEN_TOLD_MAX: Final = 5
 _SPAN_COLUMNS: Final = frozenset({"document", "raw", "text", "start", "end", "quote"})
 
 
@@ -76,18 +77,21 @@ def fill(draft: AnswerDraft, world: World, question: str) -> tuple[Answer, tuple
             quotes[name] = _quote(world, quote, taken=name in draft.figures)
         except _Unfilled as fault:
             problems.append(Problem(fault.code, name, fault.message))
-    prose, filled, missing = _fill_prose(draft.prose, figures, quotes)
+    done = fill_prose(draft.prose, figures, quotes)
+    problems += _hidden(done)
+    prose, filled = done.text, done.spans
     named = {problem.where for problem in problems}
     problems += [
         Problem("answer.unknown_placeholder", name, "the prose names it, the answer does not")
-        for name in missing
+        for name in done.missing
         if name not in named
     ]
     if len(prose) > FILLED_CHARS_MAX:
         problems.append(
             Problem("answer.too_long", "", f"the filled prose has {len(prose)} characters")
         )
-        prose, filled = prose[:FILLED_CHARS_MAX], [s for s in filled if s[1] <= FILLED_CHARS_MAX]
+        prose = prose[:FILLED_CHARS_MAX]
+        filled = tuple(span for span in filled if span[1] <= FILLED_CHARS_MAX)
     audited = audit_prose(prose, filled, figures, world, numbers)
     weak = any(number.label is Label.UNSOURCED for number in audited)
     weak = weak or any(f.label is Label.UNSOURCED for f in figures.values())
@@ -105,31 +109,20 @@ def fill(draft: AnswerDraft, world: World, question: str) -> tuple[Answer, tuple
     )
 
 
-def _fill_prose(
-    prose: str, figures: Mapping[str, Figure], quotes: Mapping[str, SpanCitation]
-) -> tuple[str, list[tuple[int, int, str]], list[str]]:
-    """The final prose, the spans that code filled (start, end, name), the names without a value."""
-    parts: list[str] = []
-    spans: list[tuple[int, int, str]] = []
-    missing: list[str] = []
-    at = length = 0
-    for match in PLACEHOLDER.finditer(prose):
-        typed, name = prose[at : match.start()], match.group(1)
-        if name in figures:
-            piece = figures[name].shown
-        elif name in quotes:
-            piece = quotes[name].quote
-        else:
-            piece = f"[{name}: nothing to show]"
-            missing.append(name)
-        start = length + len(typed)
-        length = start + len(piece)
-        if name not in missing:
-            spans.append((start, length, name))
-        parts += [typed, piece]
-        at = match.end()
-    parts.append(prose[at:])
-    return "".join(parts), spans, list(dict.fromkeys(missing))
+def _hidden(filled: FilledProse) -> list[Problem]:
+    """One problem for what a reader would not see as it is written, with the places."""
+    if not filled.hidden:
+        return []
+    places = ", ".join(
+        f"U+{ord(char):04X} at character {at + 1}" for at, char in filled.hidden[:HIDDEN_TOLD_MAX]
+    )
+    more = len(filled.hidden) - HIDDEN_TOLD_MAX
+    rest = f" and {more} more" if more > 0 else ""
+    message = (
+        f"the prose has characters that are not seen or change the one before: {places}{rest}; "
+        "write it in plain characters, with line feeds as the only control"
+    )
+    return [Problem("answer.character", "", message)]
 
 
 def _figure(world: World, name: str, draft: FigureDraft, numbers: QuestionNumbers) -> Figure:
@@ -147,15 +140,6 @@ def _figure(world: World, name: str, draft: FigureDraft, numbers: QuestionNumber
         raise _Unfilled("answer.too_long", f"the cell has {len(value)} characters; cite a passage")
     origin = step.origins[column]
     label, reason = column_label(origin, numbers)
-    flags = []
-    if origin.operation:
-        flags.append(Flag.COMPUTED)
-    if not step.complete:
-        flags.append(Flag.PARTIAL)
-    if origin.inexact or kind in FLOATS:
-        flags.append(Flag.INEXACT)
-    if value is None or (value in NOT_FINITE and kind in FLOATS):
-        flags.append(Flag.NO_VALUE)
     return Figure(
         name=name,
         value=value,
@@ -163,13 +147,28 @@ def _figure(world: World, name: str, draft: FigureDraft, numbers: QuestionNumber
         type=kind,
         label=label,
         reason=reason,
-        flags=tuple(flags),
+        flags=_flags(step, origin, kind, value, draft.display),
         step=step.id,
         citation=CellCitation(str(address), reader.row_key(position), column),
         span=_span_of_row(reader, position) if step.verb == "extract" else None,
         operation=origin.operation,
         literals=origin.literals,
     )
+
+
+def _flags(
+    step: StepResult, origin: ColumnOrigin, kind: str, value: str | None, display: Display
+) -> tuple[Flag, ...]:
+    nothing = value is None or (value in NOT_FINITE and kind in FLOATS)
+    said = {
+        Flag.COMPUTED: origin.operation != "",
+        Flag.PARTIAL: not step.complete,
+        Flag.INEXACT: origin.inexact or kind in FLOATS,
+        Flag.NO_VALUE: nothing,
+        Flag.ROUNDED: not nothing and is_rounded(value, display),
+        Flag.UNIT_TYPED: not nothing and types_unit(display),
+    }
+    return tuple(flag for flag, holds in said.items() if holds)
 
 
 def _step(world: World, name: str) -> StepResult:

@@ -10,6 +10,7 @@ from typing import Final
 
 from tieout.artifacts.values import is_numeric
 from tieout.executor.grammar import Display
+from tieout.planner.prose_characters import visible
 
 # A binary float can have 309 digits before the point; more are never rounded away here.
 _EXACT: Final = Context(prec=400)
@@ -30,13 +31,16 @@ def misfit(display: Display, kind: str) -> str | None:
 
 
 def shown(value: str | None, display: Display) -> str:
-    """The figure as it stands in the prose. value: the text of the cell, None for null."""
+    """The figure as it stands in the prose. value: the text of the cell, None for null.
+
+    A text's characters that a reader could not see stand there as their escapes.
+    """
     if value is None:
         return "(no value)"
     if value in NOT_FINITE and display.style in _NUMBERS:
         return f"(no value: {'not a number' if value == 'NaN' else 'infinite'})"
     if display.style == "text":
-        return value
+        return visible(value)
     if display.style == "date":
         return value[:10]
     number = _rounded(Decimal(value), display)
@@ -44,6 +48,18 @@ def shown(value: str | None, display: Display) -> str:
     if display.style == "currency":
         return f"{display.currency} {grouped}"
     return f"{grouped}%" if display.style == "percent" else grouped
+
+
+def is_rounded(value: str | None, display: Display) -> bool:
+    """Whether `shown` cuts digits off that are not zero. value: as for `shown`."""
+    if value is None or value in NOT_FINITE or display.style not in _NUMBERS:
+        return False
+    return _rounded(Decimal(value), display) != Decimal(value)
+
+
+def types_unit(display: Display) -> bool:
+    """Whether the plan says the currency or per cent: no data is read that backs it."""
+    return display.style in {"currency", "percent"}
 
 
 def _rounded(number: Decimal, display: Display) -> Decimal:

@@ -44,7 +44,7 @@ def audited(
         ("“", "”"),
         ("", ""),
         ("It is: ", "; so"),
-        ("£x ", " then"),
+        ("Bank: ", " then"),
     ],
 )
 def test_a_filled_number_among_words_is_the_figures(known, before, after):
