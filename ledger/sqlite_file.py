@@ -35,7 +35,7 @@ def require_file(path: Path) -> None:
     """Raise LedgerError `ledger.missing` (exit 10) if there is nothing, `ledger.not_ours` if
     there is something else than a file: SQLite would wait on a pipe."""
     try:
-        mode = path.stat().st_mode
+        status = path.stat()
     except (FileNotFoundError, NotADirectoryError) as error:
         raise LedgerError(
             "ledger.missing",
@@ -46,9 +46,12 @@ def require_file(path: Path) -> None:
         ) from error
     except OSError as error:
         raise disk_error(error, path) from error
-    if not stat.S_ISREG(mode):
-        kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
-        raise _not_ours(path, next((word for test, word in kinds if test(mode)), "a device"))
+    kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
+    if not stat.S_ISREG(status.st_mode):
+        what = next((word for test, word in kinds if test(status.st_mode)), "a device")
+        raise _not_ours(path, what)
+    if status.st_size == 0:  # SQLite takes it for a database of nothing
+        raise _not_ours(path, "an empty file")
 
 
 def check_header(path: Path) -> None:
@@ -62,8 +65,7 @@ def check_header(path: Path) -> None:
     except OSError as error:
         raise disk_error(error, path) from error
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
-        what = "a file that is no SQLite database" if header else "an empty file"
-        raise _not_ours(path, what)
+        raise _not_ours(path, "a file that is no SQLite database")
     number = int.from_bytes
     _check_stamp(
         path, application=number(header[68:72], "big"), version=number(header[60:64], "big")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 from hashlib import sha256
-from pathlib import Path
 
 import pytest
-from support.ledger_rows import World, broken, codes, row, unguarded
+from support.ledger_rows import World, broken, codes, raw_of, row, unguarded
 
 from tieout.artifacts.memory import MemoryStore
 from tieout.ledger.audit import database, shapes
@@ -228,126 +226,17 @@ def test_an_older_copy_put_back_is_found_by_a_kept_root(world: World) -> None:
     assert broken(world.verify(expect_root=kept)) == [("log.shorter", None)]
 
 
-# --- the file around the entries ------------------------------------------------------------
+# --- rows around the chain ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["no_upd", "no_del", "gapless", "chained"])
-def test_a_missing_or_altered_trigger_is_a_warning(world: World, name: str) -> None:
-    connection = database.sqlite3.connect(world.ledger)
-    connection.execute(f"DROP TRIGGER {name}")
-    connection.commit()
-    report = world.verify()
-    assert [(item.level, item.code) for item in report.findings] == [
-        (Level.WARNING, "trigger.missing")
+def test_times_that_go_back_are_a_warning(world: World) -> None:
+    later = "2026-06-30T12:00:00.000001Z"
+    rows = [row(0), row(1, execution_timestamp=later), row(2), row(3), row(4)]
+    report = check_rows(raw_of(*rows), LocalObjects(world.folder))
+    assert report.holds
+    assert [(f.level, f.code, f.index) for f in report.findings if f.index is not None] == [
+        (Level.WARNING, "time.backwards", 2)
     ]
-    connection.execute(f"CREATE TRIGGER {name} BEFORE UPDATE ON entry BEGIN SELECT 1; END")
-    connection.commit()
-    connection.close()
-    assert codes(world.verify()) == ["trigger.differs"]
-    assert world.verify().holds
-
-
-def test_a_missing_index_and_a_stranger_are_warnings(world: World) -> None:
-    world.rewrite("DROP INDEX entry_trace", "CREATE TABLE notes(a)")
-    assert codes(world.verify()) == ["index.missing", "schema.stranger"]
-
-
-def test_an_index_that_hides_an_entry_is_found(world: World) -> None:
-    """`find` would not see the entry; a scan of the table would."""
-    connection = database.sqlite3.connect(world.ledger, isolation_level=None)
-    (sql,) = connection.execute("SELECT sql FROM sqlite_master WHERE name='entry_req'").fetchone()
-    connection.execute("PRAGMA writable_schema = ON")
-    hidden = sql + " WHERE idx <> 3"
-    connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'entry_req'", (hidden,))
-    connection.execute("PRAGMA writable_schema = RESET")
-    connection.execute("REINDEX entry_req")
-    connection.execute("PRAGMA writable_schema = ON")
-    connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'entry_req'", (sql,))
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    connection.close()
-    with read_log(world.ledger) as log:
-        assert log.find("req-3") is None
-    report = world.verify()
-    assert ("database.damaged", None) in broken(report)
-
-
-def test_a_file_of_another_program_or_format(world: World) -> None:
-    world.rewrite("PRAGMA application_id = 7", "PRAGMA user_version = 9")
-    assert codes(world.verify()) == ["ledger.not_ours", "ledger.format"]
-
-
-NO_LEDGERS = {
-    "nothing there": lambda path: path.unlink(),
-    "a folder": lambda path: (path.unlink(), path.mkdir()),
-    "an empty file": lambda path: path.write_bytes(b""),
-    "text": lambda path: path.write_bytes(b"no database at all" * 99),
-    "a header alone": lambda path: os.truncate(path, 100),
-    "one page": lambda path: os.truncate(path, 4096),
-    "a database in itself": lambda path: path.write_bytes(b"SQLite format 3\0" + bytes(4096 - 16)),
-}
-
-
-@pytest.mark.parametrize("spoil", list(NO_LEDGERS.values()), ids=list(NO_LEDGERS))
-def test_what_is_no_ledger_is_a_finding(world: World, spoil) -> None:
-    spoil(world.ledger)
-    report = world.verify(expect_root=(SIZE, world.root))
-    assert not report.holds
-    assert "log.shorter" in codes(report)
-    assert "object.orphan" in codes(report)
-
-
-def test_a_view_in_the_place_of_the_table_cannot_run_anything(world: World) -> None:
-    world.ledger.unlink()
-    connection = database.sqlite3.connect(world.ledger)
-    connection.execute(
-        "CREATE VIEW entry AS WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n)"
-        " SELECT i AS idx, x'' AS entry, x'' AS previous, x'' AS sha256_hash FROM n"
-    )
-    connection.close()
-    report = world.verify()
-    assert {"table.differs", "database.damaged"} <= set(codes(report))
-    assert report.entries == 0
-
-
-def damaged_file(ledger: Path, store: Path, root: str, positions: list[int]) -> None:
-    """The audit neither raises nor hangs, and what means nothing changes nothing."""
-    whole = ledger.read_bytes()
-    holding = 0
-    for number, position in enumerate(positions):
-        changed = bytearray(whole)
-        changed[position] ^= 1 << (position + number) % 8
-        ledger.write_bytes(changed)
-        report = check(ledger, LocalObjects(store), expect_root=(SIZE, root))
-        holding += report.holds
-        if report.holds:  # an empty place of a page, or a count that nobody relies on
-            assert (report.entries, report.root) == (SIZE, root)
-    assert holding < len(positions)
-    ledger.write_bytes(whole)
-
-
-def test_one_flipped_byte_anywhere_in_the_file_never_makes_it_raise(world: World) -> None:
-    size = world.ledger.stat().st_size
-    seed = random.Random(11)
-    positions = [*range(0, 100, 7), *(seed.randrange(size) for _ in range(110))]
-    damaged_file(world.ledger, world.folder, world.root, positions)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("quarter", range(4))
-def test_each_flipped_byte_of_a_whole_file(tmp_path, quarter: int) -> None:
-    ledger = tmp_path / "ledger.sqlite"
-    with create(ledger) as log:
-        log.append([row(number) for number in range(SIZE)])
-        root = log.root().hex()
-    positions = list(range(quarter, ledger.stat().st_size, 4))
-    damaged_file(ledger, tmp_path / "store", root, positions)
-
-
-def test_a_file_cut_off_anywhere_never_makes_it_raise(world: World) -> None:
-    whole = world.ledger.read_bytes()
-    for size in range(0, len(whole), 1_024):
-        world.ledger.write_bytes(whole[:size])
-        assert not world.verify(expect_root=(SIZE, world.root)).holds
 
 
 def test_rows_of_other_types_never_make_it_raise(world: World) -> None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from support.audit_command import audit
 from support.ledger_rows import World, broken, codes, raw_of, row
 
 from tieout.artifacts.address import Address
 from tieout.artifacts.memory import MemoryStore
-from tieout.ledger.audit.findings import Report
+from tieout.artifacts.store import RetentionClass
+from tieout.ledger.audit.findings import Level, Report
 from tieout.ledger.audit.fsck import check_rows
 from tieout.ledger.audit.objects import LocalObjects, StoreObjects
 from tieout.ledger.audit.tables import TABLE_MEDIA
@@ -67,21 +71,83 @@ def test_an_object_missing_swapped_emptied_or_replaced_by_a_folder(world: World)
     assert codes(world.verify()) == ["object.corrupt", "object.corrupt"]
 
 
-def test_a_pipe_in_the_place_of_an_object_does_not_stop_it(world: World) -> None:
+def socket_at(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:  # its name is longer than a socket's may be
+        here = os.open(path.parent, os.O_RDONLY)
+        server.bind(f"/proc/self/fd/{here}/s")
+        os.close(here)
+    (path.parent / "s").rename(path)
+
+
+NO_FILES = {
+    "a pipe": os.mkfifo,
+    "a folder": Path.mkdir,
+    "a socket": socket_at,
+    "a link to nothing": lambda path: path.symlink_to("nowhere"),
+    "a link to itself": lambda path: path.symlink_to(path.name),
+    "a link to its own bytes": lambda path: path.symlink_to(path.parent.parent / "elsewhere"),
+    "a link to a device": lambda path: path.symlink_to("/dev/zero"),
+}
+
+
+@pytest.mark.parametrize("put", list(NO_FILES.values()), ids=list(NO_FILES))
+def test_what_is_no_file_in_the_place_of_an_object_is_not_read(world: World, put) -> None:
     first = next(iter(world.store.addresses()))
-    world.path(first).unlink()
-    os.mkfifo(world.path(first))
-    assert codes(world.verify()) == ["object.unreadable"]
+    path = world.path(first)
+    path.rename(path.parent.parent / "elsewhere")
+    put(path)
+    report = world.verify()
+    assert [(f.code, f.address) for f in report.findings if f.level is Level.BROKEN] == [
+        ("object.unreadable", str(first))
+    ]
+    assert codes(report)[1:] == ["store.stranger"]
 
 
-def test_objects_that_no_entry_names_are_a_notice(world: World) -> None:
+def test_a_hard_link_is_a_file_like_any_other(world: World) -> None:
+    first = next(iter(world.store.addresses()))
+    os.link(world.path(first), world.folder.parent / "twin")
+    assert world.verify().findings == ()
+
+
+def test_what_no_entry_names_is_a_notice_that_says_both_possibilities(world: World) -> None:
     extra = world.store.put(b"left by a step that was cut off")
     (world.folder / "objects" / "blake3" / "notes.txt").write_text("hm")
     (world.path(extra.address).parent / "short").write_text("hm")
+    (world.folder / "readme").write_text("hm")
+    (world.folder / "objects" / "sha256").mkdir()
     report = world.verify()
     assert report.holds
-    assert codes(report) == ["object.orphan", "store.stranger", "store.stranger"]
+    assert codes(report) == ["object.orphan"] + ["store.stranger"] * 4
     assert report.findings[0].address == str(extra.address)
+    for finding, name in zip(
+        report.findings[1:], ("readme", "objects/sha256", "short", "objects/blake3/notes.txt"),
+        strict=True,
+    ):  # fmt: skip
+        assert name in finding.message
+    for finding in report.findings:
+        assert "before it was recorded" in finding.remedy
+        assert "--expect" in finding.remedy
+
+
+def test_a_cut_off_end_leaves_its_objects_as_orphans(world: World) -> None:
+    world.rewrite(f"DELETE FROM entry WHERE idx >= {SIZE - 1}")
+    report = world.verify()
+    assert report.holds  # in itself; the orphan's text says what else it may mean
+    assert codes(report) == ["object.orphan"]
+    assert "ledger whose end was cut off" in str(report.findings[0])
+
+
+def test_an_object_that_may_be_discarded_and_is_missing_is_a_notice() -> None:
+    store, gone = MemoryStore(), b"a draft"
+    draft = Attachment("a", Address.of(gone), sha256(gone).hexdigest(), 7, "text/plain",
+                       RetentionClass.DISCARD)  # fmt: skip
+    report = claims(store, row(0, attachments=(draft,)))
+    assert [(item.level, item.code) for item in report.findings] == [
+        (Level.NOTICE, "object.discarded")
+    ]
+    kept = dataclasses.replace(draft, retention=RetentionClass.RETAIN)
+    report = claims(store, row(0, attachments=(draft,)), row(1, attachments=(kept,)))
+    assert broken(report) == [("object.missing", 0)]
 
 
 def test_no_store_at_all(world: World) -> None:
@@ -246,14 +312,6 @@ def test_the_check_shares_no_code_with_the_writer() -> None:
     assert {f"tieout.ledger.{name}" for name in WRITERS} <= modules(
         "import tieout.ledger.sqlite, tieout.ledger.reading"
     )
-
-
-def audit(*arguments: object, before: str = "pass") -> subprocess.CompletedProcess[str]:
-    program = (
-        f"import sys; {before}; from tieout.ledger.audit.__main__ import main; sys.exit(main())"
-    )
-    command = [sys.executable, "-c", program, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_the_command_says_what_it_found(world: World) -> None:
