@@ -45,7 +45,6 @@ TIME_AND_CHANCE = {
 WRITERS = {
     "artifacts/durable.py": "the only file writes",
     "executor/engine.py": "engine files are a cache; tables go through memory files",
-    "ledger/audit/objects.py": "opens objects for reading without following links",
     "ledger/sqlite_file.py": "the database file writes through its own engine",
     "ledger/writer_lock.py": "the lock is a file of its own and holds nothing",
     "src/tieout/output.py": "standard output after its reader has gone",
