@@ -68,7 +68,8 @@ class QuestionNumbers:
         numbered = token.kind == "label" or token.text.isdecimal()
         if numbered and _last_word(token) in self.numbered:
             return True
-        return token.kind not in FIGURES and _printed(token) in self.names
+        named = token.kind not in FIGURES or token.value is None
+        return named and _printed(token) in self.names
 
 
 def _reading(token: NumberToken) -> Reading | None:
@@ -90,7 +91,8 @@ def _last_word(token: NumberToken) -> str:
 
 def _names(token: NumberToken) -> tuple[str, ...]:
     """A date is also its month and year, and its year: what follows of it, and no day alone."""
-    if token.kind in FIGURES or token.kind == "label":
+    valued = token.kind in FIGURES and token.value is not None
+    if valued or token.kind == "label":
         return ()
     words = _printed(token).split()
     whole = " ".join(words)

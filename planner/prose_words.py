@@ -70,7 +70,7 @@ _END: Final = r"(?![a-z0-9])"
 
 _AFTER: Final = re.compile(
     rf"[\W_]{{0,8}}(?:{_SCALES}|minus|negative|neg){_END}"
-    rf"|[\W_]{{0,4}}(?:times[\W_]+(?:\d|(?:{_COUNT}){_END})|x(?![a-z])|e[+-]?\d|o{{2,}}{_END})"
+    rf"|[\W_]{{0,4}}(?:times[\W_]+(?:an?[\W_]+)?(?:\d|(?:{_COUNT}){_END})|x(?![a-z])|e[+-]?\d|o{{2,}}{_END})"
     rf"|(?:[ \n]{{0,2}}|-|[ ]?\()(?:k|m|b|t|cr|dr){_END}"
     rf"|[ \n(]{{1,3}}(?:credit|debit|loss|deficit|overdrawn){_END}{_ENDING}"
 )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tieout.executor.grammar import Display
-from tieout.planner.display import misfit, shown
+from tieout.planner.display import is_rounded, misfit, shown, types_unit
 
 NUMBERS = st.decimals(
     allow_nan=False, allow_infinity=False, min_value=-(10**30), max_value=10**30, places=6
@@ -40,6 +40,7 @@ NUMBERS = st.decimals(
         ("NaN", {"places": 2}, "(no value: not a number)"),
         ("-Infinity", {}, "(no value: infinite)"),
         ("Infinity", {"style": "text"}, "Infinity"),
+        ("a\x1b[1m\nb", {"style": "text"}, r"a\u{1B}[1m\u{A}b"),
     ],
 )
 def test_how_a_value_is_shown(value, display, expected):
@@ -53,6 +54,38 @@ def test_what_is_shown_is_within_half_of_the_last_place(number, places, rounding
     assert abs(back - number) <= Decimal(5).scaleb(-places - 1)
     assert -back.as_tuple().exponent == places
     assert not (back == 0 and text.startswith("-"))
+
+
+@given(NUMBERS, st.integers(0, 18))
+def test_rounded_says_that_the_stored_value_differs(number, places):
+    display = Display(places=places, style="percent")
+    text = shown(str(number), display).rstrip("%").replace(",", "")
+    assert is_rounded(str(number), display) == (Decimal(text) != number)
+
+
+@pytest.mark.parametrize(
+    ("value", "display", "expected"),
+    [
+        ("1.50", {"places": 2}, False),
+        ("1.50", {"places": 1}, False),
+        ("1.51", {"places": 1}, True),
+        ("0.001", {"places": 2}, True),
+        ("1.51", {}, False),
+        (None, {"places": 1}, False),
+        ("NaN", {"places": 1}, False),
+        ("1.51", {"style": "text", "places": 1}, False),
+    ],
+)
+def test_what_is_rounded(value, display, expected):
+    assert is_rounded(value, Display(**display)) is expected
+
+
+@pytest.mark.parametrize(
+    ("style", "typed"),
+    [("currency", True), ("percent", True), ("number", False), ("text", False), ("date", False)],
+)
+def test_the_plan_types_a_unit(style, typed):
+    assert types_unit(Display(style=style, currency="GBP")) is typed
 
 
 @given(NUMBERS)
