@@ -75,9 +75,8 @@ class Tracer:
                 if part and part.get("class") != "CONSTANT":
                     scope = Scope(relations=[], outer=outer)
                     literals |= self.expressions.flow(part, scope).literals
-            counts |= literals
-            if one and kind == "LIMIT_MODIFIER":
-                counts |= {ONE_ROW}
+            first = frozenset(all_literals(limit)) if one and kind == "LIMIT_MODIFIER" else NONE
+            counts |= {ONE_ROW} | (literals - first) if first else literals
             if nested:
                 columns = tuple((name, flow.plus(literals)) for name, flow in found.columns)
                 found = replace(found, columns=columns, rows=found.rows.plus(literals))
@@ -147,18 +146,20 @@ class Tracer:
         choice = brought.choice
         for clause in ("where_clause", "having", "qualify"):
             if node.get(clause):
-                choice = choice.and_(self.expressions.condition(as_node(node[clause]), scope))
+                choice = choice.and_(self.expressions.choice(as_node(node[clause]), scope))
+        picked = bool(choice.literals)
         made = frozenset(x for s in nodes(node.get("select_list")) for x in unnested(s))
         choice = choice.and_(Choice(made | scope.rows().literals))
         listed = tuple((name, flow.settled(choice)) for name, flow in columns)
-        return self._rows(node, scope, listed, choice)
+        found = self._rows(node, scope, listed, choice)
+        generated = found.rows.generated or picked
+        return replace(found, rows=replace(found.rows, generated=generated))
 
     def _rows(
         self, node: Node, scope: Scope, columns: tuple[tuple[str, Flow], ...], choice: Choice
     ) -> Relation:
         """How many rows a SELECT gives: those of FROM, chosen, grouped, made distinct."""
         rows = scope.rows().plus(choice.literals, choice.conditions)
-        rows = replace(rows, generated=rows.generated or bool(choice.literals))
         counts = scope.counts() | choice.counts
         shape = scope.shape()
         groups = nodes(node.get("group_expressions"))
@@ -211,7 +212,7 @@ class Tracer:
         both = Scope(relations=left.relations + right.relations, outer=outer)
         choice = left.choice.and_(right.choice)
         if node.get("condition"):
-            choice = choice.and_(self.expressions.condition(as_node(node["condition"]), both))
+            choice = choice.and_(self.expressions.choice(as_node(node["condition"]), both))
         for name in sorted(using):
             choice = choice.and_(chosen({}, both.find([name])))
         if word(node, "join_type") in ("SEMI", "ANTI"):
@@ -282,10 +283,11 @@ def _named_tables(node: Json) -> set[str]:
     return found - {""}
 
 
-def weigh(relation: Relation, literals: Literals) -> Relation:
+def weigh(relation: Relation, literals: Literals, *, generated: bool) -> Relation:
     """A relation each of whose columns, and whose number of rows, may hold some literals."""
     columns = tuple(
-        (name, replace(flow.plus(literals), generated=True)) for name, flow in relation.columns
+        (name, replace(flow.plus(literals), generated=flow.generated or generated))
+        for name, flow in relation.columns
     )
-    rows = replace(relation.rows.plus(literals), generated=True)
+    rows = relation.rows.plus(literals)
     return replace(relation, columns=columns, rows=rows)

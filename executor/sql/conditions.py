@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from tieout.executor.sql.flow import NONE, Choice, Flow
 from tieout.executor.sql.literals import all_literals
-from tieout.executor.sql.shape import Node, as_node, word
+from tieout.executor.sql.shape import Node, as_node, column_refs, word
 
 NOTHING_CHOSEN = Choice()
 _FIRST = frozenset(
@@ -25,7 +25,7 @@ _ONE_EACH = frozenset({"COMPARE_EQUAL", "COMPARE_LESSTHANOREQUALTO", "COMPARE_NO
 def chosen(node: Node, flow: Flow) -> Choice:
     """The choice of a condition on columns. flow: of the condition as if it were a value."""
     found = frozenset(all_literals(node))
-    if not flow.roots:
+    if not flow.roots and next(column_refs(node), None) is None:
         return Choice(found | flow.literals, flow.conditions)
     if not flow.generated:
         return Choice(conditions=found | flow.literals | flow.conditions)

@@ -57,6 +57,7 @@ TRANSPARENT = (
         *("floor", "date_add", "to_days", "to_weeks", "to_months", "to_quarters", "to_years"),
         *("to_hours", "to_minutes", "to_seconds", "year", "month", "day", "quarter", "last_day"),
         *("=", "!=", "<>", "<", "<=", ">", ">=", "row_number", "rank", "dense_rank", "ntile"),
+        *("range", "generate_series", "unnest"),
     }
 )
 """Functions that neither measure the text of a value nor glue texts together. Under any other, a

@@ -123,6 +123,13 @@ class Expressions:
             found = replace(_measured(found), parameters=found.parameters | width(node, name))
         return found
 
+    def choice(self, node: Node, scope: Scope) -> Choice:
+        """What WHERE, ON, HAVING or QUALIFY leaves; ON true keeps all rows and leaves nothing."""
+        constant = next(column_refs(node), None) is None and not self.flow(node, scope).roots
+        if constant and not self.queries.conditions_count:
+            return NOTHING_CHOSEN
+        return self.condition(node, scope)
+
     def condition(self, node: Node, scope: Scope) -> Choice:
         """What a condition leaves behind; see `Choice`."""
         if word(node, "class") == "CONJUNCTION" or word(node, "type") == "OPERATOR_NOT":
@@ -141,6 +148,8 @@ class Expressions:
         choice = NOTHING_CHOSEN
         if name in ("if", "iff") and len(given) == 3:
             choice, flows[0] = self.condition(given[0], scope), Flow()
+        if name in ("count_if", "countif") and given:
+            choice, flows[0] = self.condition(given[0], scope), replace(flows[0], literals=NONE)
         if name == "nullif" and len(given) == 2:
             choice, flows[1] = self.condition(_equal(given), scope), Flow()
         if node.get("filter"):

@@ -65,9 +65,9 @@ def trace(
         flow = joined([known[n].whole() for n in sorted(seen.tables)])
         counts = literals.union(*(known[n].counts for n in sorted(seen.tables)))
         found = Relation(tuple((n, flow) for n in names), flow, counts=counts, shape="join")
-        found = weigh(found, literals)
+        found = weigh(found, literals, generated=True)
     if bare:
-        found = weigh(found, literals)
+        found = weigh(found, literals, generated=seen.generates)
     return Traced(
         tuple(
             _origin(name, kind, flow, inexact=inexact or _was_inexact(flow, tables))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -34,6 +35,7 @@ SCANS = frozenset({"seq_scan", "range", "generate_series", "unnest"})
 WRITTEN_OUT = frozenset({"__cast", "__between", "error", "unnest"})
 """Functions that the binder itself puts in: casts, and the guard of a scalar subquery."""
 
+NESTED = frozenset({"ARRAY", "LIST", "MAP", "STRUCT", "UNION", "VARIANT"})
 FLOATS = frozenset({"FLOAT", "DOUBLE"})
 FLOAT_GROUPS = frozenset({"float_accumulating", "sum_family"})
 CONDITIONS = frozenset(
@@ -119,6 +121,8 @@ def _expression(text: Text, node: Node) -> None:
     if not path:
         return
     name = path[-1]
+    if name == "__cast":
+        _flattens(text, node)
     if len(path) not in (1, 3) or (len(path) == 3 and path[:2] != ["system", "main"]):
         raise text.refuse("sql.function", f"the function {name} is not the engine's own", word=name)
     if name not in WRITTEN_OUT and not functions.is_open(name) and name.isidentifier():
@@ -128,12 +132,38 @@ def _expression(text: Text, node: Node) -> None:
         _accumulates(text, node, name)
 
 
+def _flattens(text: Text, node: Node) -> None:
+    """A list, map or struct as a text: brackets, names of fields and all, that no source holds."""
+    target = _nested(node.get("return_type"))
+    for child in nodes(node.get("children")):
+        lost = _nested(child.get("return_type")) - target
+        if lost:
+            kind = min(lost).lower()
+            message = f"a {kind} cannot be turned into a text"
+            remedy = f"Take the values out of the {kind} first, by its elements."
+            place = location(node)
+            raise text.refuse("sql.type", message, location=place, remedy=remedy)
+
+
+def _nested(kind: Json) -> Counter[str]:
+    """How often each kind of nesting stands in a type."""
+    found: Counter[str] = Counter()
+    if isinstance(kind, dict) and kind.get("id") in NESTED:
+        found[str(kind["id"])] += 1
+    for value in children(kind):
+        found += _nested(value)
+    return found
+
+
 def _accumulates(text: Text, node: Node, name: str) -> None:
-    """A float sum depends on the order of rows, unless the call fixes that order."""
+    """A float sum depends on the order of rows, unless the call fixes that order.
+
+    A window fixes none: its rows are added up in segments.
+    """
     given = node.get("arguments")
     if not functions.groups(name) & FLOAT_GROUPS or not _is_float(given):
         return
-    ordered = as_node(node.get("order_bys") or {}).get("orders") or node.get("orders")
-    if not nodes(ordered):
+    window = node.get("expression_class") == "BOUND_WINDOW"
+    if window or not nodes(as_node(node.get("order_bys") or {}).get("orders")):
         message = f"{name} adds binary floating point numbers, whose sum depends on their order"
         raise text.refuse("sql.float_sum", message, location=location(node), word=name)

@@ -54,6 +54,7 @@ EXPRESSIONS: Mapping[str, frozenset[str]] = {
         }
     ),
 }
+# No STRUCT: the names of its fields would be texts of the model's. No ARRAY: its length would be.
 TYPES = frozenset(
     {
         *("BOOLEAN", "BOOL", "TINYINT", "SMALLINT", "INTEGER", "INT", "INT2", "INT4", "INT8"),
@@ -62,8 +63,8 @@ TYPES = frozenset(
         *("DECIMAL", "NUMERIC", "DEC", "FLOAT", "REAL", "DOUBLE", "FLOAT8", "DATE", "TIME"),
         *("TIMESTAMP", "DATETIME", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "UUID"),
         *("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ", "INTERVAL", "VARCHAR", "TEXT", "STRING"),
-        *("CHAR", "BPCHAR", "BLOB", "BYTEA", "VARBINARY", "JSON", "LIST", "STRUCT", "MAP"),
-        *("ARRAY", "BIT", "BITSTRING", "TIMESTAMP_US", "NULL"),
+        *("CHAR", "BPCHAR", "BLOB", "BYTEA", "VARBINARY", "JSON", "LIST", "MAP"),
+        *("BIT", "BITSTRING", "TIMESTAMP_US", "NULL"),
     }
 )
 CLOCK_WORDS = frozenset(

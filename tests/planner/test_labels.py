@@ -19,12 +19,22 @@ FROM_BANK = (("bank", "amount"),)
         ("45", Label.QUESTION),
         ("-45", Label.QUESTION),
         ("45.00", Label.QUESTION),
-        ("'45'", Label.QUESTION),
         ("1250.5", Label.QUESTION),
         ("100", Label.CONVENTION),
         ("-100", Label.CONVENTION),
-        ("1e2", Label.CONVENTION),
-        ("1_000", Label.CONVENTION),
+        ("0.5", Label.UNSOURCED),
+        ("0", Label.CONVENTION),
+        # Not as anyone would write it: as a text it would say something else.
+        ("'45'", Label.UNSOURCED),
+        ("1e2", Label.UNSOURCED),
+        ("1_000", Label.UNSOURCED),
+        ("+45", Label.UNSOURCED),
+        ("045", Label.UNSOURCED),
+        (" 45", Label.UNSOURCED),
+        ("45.", Label.UNSOURCED),
+        (".45", Label.UNSOURCED),
+        ("true", Label.UNSOURCED),
+        ("one row", Label.UNSOURCED),
         ("99", Label.UNSOURCED),
         ("123456", Label.UNSOURCED),
         ("'Infinity'", Label.UNSOURCED),
@@ -58,6 +68,16 @@ def test_a_column(literals, sources, expected):
     if expected[0] is Label.QUESTION and "1000" in literals:
         expected = (Label.CONVENTION, None)
     assert (label, reason) == expected
+
+
+def test_an_earlier_step_is_no_source():
+    """Only what goes back to a snapshot is sourced; constants stay what they are."""
+    built = ColumnOrigin("x", ("7", "24"), (("s0", "x"),), "", inexact=False, roots=())
+    assert column_label(built, ASKED) == (Label.UNSOURCED, Reason.LITERAL)
+    asked = ColumnOrigin("x", ("45",), (("s0", "x"),), "", inexact=False, roots=())
+    assert column_label(asked, ASKED) == (Label.QUESTION, None)
+    traced = ColumnOrigin("x", (), (("s0", "x"),), "", inexact=False, roots=FROM_BANK)
+    assert column_label(traced, ASKED) == (Label.SOURCED, None)
 
 
 def test_the_weakest_label():

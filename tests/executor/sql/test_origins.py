@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tieout.executor.sql.validate import SqlRefused
+
 BIG = "123456"
 HIDDEN = [
     "SELECT 123456 AS total",
@@ -85,14 +87,57 @@ HIDDEN = [
     "SELECT a.n FROM (SELECT id AS n FROM bank UNION BY NAME SELECT 123456 AS n) a",
     "FROM (SELECT 123456 AS n) t",
     "TABLE bank UNION ALL SELECT 123456, 1, 'a', DATE '2026-01-01', 2",
+    "SELECT id FROM bank QUALIFY row_number() OVER (ORDER BY id) = 123456",
+    "SELECT row_number() OVER (ORDER BY id) AS n FROM bank QUALIFY n = 123456",
+    (
+        "SELECT n FROM (SELECT row_number() OVER (ORDER BY b.id, l.id) AS n FROM bank b, ledger l) t "
+        "WHERE n + 0 = 123456"
+    ),
+    (
+        "SELECT max(n) AS n FROM (SELECT dense_rank() OVER (ORDER BY id) AS n FROM bank) t "
+        "WHERE n <= 123456"
+    ),
+    "SELECT n FROM (SELECT count(*) OVER (ORDER BY id) AS n FROM bank) t WHERE n IN (123456)",
+    "SELECT n FROM (SELECT sum(1) OVER (ORDER BY id) AS n FROM bank) t WHERE n = 123456",
+    "SELECT nullif(n, 123456) AS n FROM (SELECT ntile(9) OVER (ORDER BY id) AS n FROM bank) t",
+    (
+        "SELECT CASE WHEN n = 123456 THEN n END AS n "
+        "FROM (SELECT row_number() OVER (ORDER BY id) AS n FROM bank) t"
+    ),
+    (
+        "SELECT count(*) FILTER (WHERE n <= 123456) AS n "
+        "FROM (SELECT row_number() OVER (ORDER BY id) AS n FROM bank) t"
+    ),
+    (
+        "SELECT t.n FROM (SELECT row_number() OVER (ORDER BY id) AS n FROM bank) t "
+        "JOIN ledger l ON t.n = 123456"
+    ),
+    (
+        "SELECT b.id FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM bank) b "
+        "JOIN (SELECT 123456 AS n FROM ledger) v USING (n)"
+    ),
+    (
+        "SELECT n FROM (SELECT row_number() OVER (ORDER BY id) AS n FROM bank) b "
+        "WHERE EXISTS (SELECT 1 FROM ledger l WHERE b.n = 123456)"
+    ),
+    (
+        "SELECT n FROM (SELECT row_number() OVER (ORDER BY id) AS n FROM bank) b "
+        "WHERE n IN (SELECT 123456 FROM ledger)"
+    ),
+    "SELECT count(*) AS n FROM (SELECT id % 123456 AS g FROM bank GROUP BY g) t",
+    "SELECT count(*) AS n FROM (SELECT DISTINCT id % 123456 AS g FROM bank) t",
+    "SELECT count(*) AS n FROM (SELECT id % 123456 AS g FROM bank UNION SELECT id FROM ledger) t",
+    "SELECT sum(amt) AS n FROM bank, (SELECT id FROM ledger ORDER BY id LIMIT 123456) l",
+    "SELECT round(amt, -123456) AS n FROM bank",
+    "SELECT length(CAST(CAST(id AS VARCHAR(123456)) AS VARCHAR)) AS n FROM bank",
 ]
 
 
 @pytest.mark.parametrize("sql", HIDDEN)
 def test_a_hidden_literal_is_named(sql, validate):
     origins = validate(sql).origins
-    assert any(BIG in o.literals for o in origins), origins
-    assert BIG in [o for o in origins if BIG in o.literals][-1].literals
+    named = [o for o in origins if any(BIG in text for text in o.literals)]
+    assert named, origins
 
 
 CLEAN = [
@@ -103,10 +148,24 @@ CLEAN = [
     "SELECT round(amt, 1) AS n FROM bank WHERE memo IN ('123456')",
     "SELECT id FROM bank ORDER BY amt * 123456, id LIMIT 123456",
     "SELECT b.id FROM bank b JOIN ledger l ON b.id = l.id AND l.amt > 123456",
-    "SELECT decimal_division(amt, amt, 4) AS n FROM bank",
+    "SELECT decimal_division(amt, id, 4) AS n FROM bank",
     "SELECT amt::DECIMAL(38,9) AS n FROM bank",
     "SELECT date_trunc('month', dt) AS n FROM bank",
-    "SELECT id FROM bank QUALIFY row_number() OVER (ORDER BY id) = 123456",
+    "SELECT id FROM bank QUALIFY row_number() OVER (PARTITION BY memo ORDER BY id) > 1",
+    "SELECT id FROM bank QUALIFY row_number() OVER (PARTITION BY memo ORDER BY id) = 1",
+    (
+        "SELECT count(*) AS n FROM (SELECT row_number() OVER (PARTITION BY memo ORDER BY id) AS k "
+        "FROM bank) t WHERE k > 1"
+    ),
+    "SELECT row_number() OVER (ORDER BY id) AS n FROM bank WHERE amt > 123456",
+    "SELECT sum(b.amt) AS n FROM bank b JOIN ledger l ON true WHERE 1 = 1",
+    "SELECT count_if(amt > 123456) AS n FROM bank",
+    "SELECT CAST(CAST(sum(amt) AS DECIMAL(38,6)) AS DECIMAL(18,2)) AS n FROM bank",
+    "SELECT sum(CAST(amt AS DECIMAL(38,6))) * max(id) AS n FROM bank",
+    "SELECT amt IS NULL AS n, amt < id AS m FROM bank WHERE id = 1",
+    "SELECT length(memo) AS n FROM bank",
+    "SELECT sum(amt) AS n FROM bank CROSS JOIN (SELECT max(id) AS m FROM ledger) t",
+    "SELECT memo, sum(amt) AS n FROM bank GROUP BY ROLLUP (memo)",
     "SELECT nullif(amt, 123456) AS n FROM bank",
     "SELECT id FROM bank WHERE id IN (SELECT id FROM ledger WHERE amt = 123456)",
 ]
@@ -143,7 +202,7 @@ def test_sources_and_operations(validate):
         "total": ("sum", (("bank", "amt"),)),
         "diff": ("subtract", (("bank", "amt"), ("ledger", "amt"))),
         "m": ("concat", (("ledger", "memo"),)),
-        "c": ("count", (("bank", "*"), ("ledger", "*"))),
+        "c": ("count over a join", (("bank", "*"), ("ledger", "*"))),
     }
 
 
@@ -159,4 +218,89 @@ def test_binary_floating_point_is_flagged(validate):
 def test_what_is_not_understood_blames_everything(validate):
     found = validate("SELECT COLUMNS('i.*'), 7 AS seven FROM bank WHERE id > 9")
     assert all({"7", "9"} <= set(o.literals) for o in found.origins)
+    assert {"7", "9"} <= set(found.rows.literals)
     assert all(("bank", "amt") in o.sources for o in found.origins)
+
+
+MARKED = [
+    ("SELECT (id = id)::INT AS n FROM bank", "boolean"),
+    ("SELECT length(concat(id IS NULL)) AS n FROM bank", "boolean"),
+    ("SELECT CASE WHEN amt > 0 THEN id = id ELSE id END AS n FROM bank", "boolean"),
+    ("SELECT id FROM bank UNION ALL SELECT id = id FROM ledger", "boolean"),
+    ("SELECT max(amt IS NULL)::INT AS n FROM bank", "boolean"),
+    ("SELECT CAST(NULL IS NULL AS INTEGER) AS n FROM bank", "constant"),
+    ("SELECT true AS n, id FROM bank", "true"),
+    ("SELECT id / bank.id AS n FROM bank", "both sides the same"),
+    ("SELECT decimal_division(amt, AMT, 2) AS n FROM bank", "both sides the same"),
+    ("SELECT amt + amt AS n FROM bank", "both sides the same"),
+    ("SELECT sign(amt) AS n FROM bank", "sign()"),
+    ("SELECT era(dt) AS n FROM bank", "era()"),
+    ("SELECT grouping(memo) AS n FROM bank GROUP BY CUBE (memo)", "grouping"),
+    ("SELECT count(*) AS n FROM (SELECT memo FROM bank GROUP BY CUBE (memo, id)) t", "grouping"),
+    ("SELECT count(*) AS n FROM (SELECT sum(amt) AS s FROM bank) t", "one row"),
+    ("SELECT count(s) AS n FROM (SELECT sum(amt) AS s FROM bank) t", "one row"),
+    ("SELECT count(*) AS n", "one row"),
+    ("SELECT len([id, id, id]) AS n FROM bank", "list of 3"),
+    ("SELECT length(md5(memo)) AS n FROM bank", "width of md5"),
+    ("SELECT length(id::VARCHAR) AS n FROM bank", "width of varchar"),
+    ("SELECT length(CAST(CAST(count(*) AS DECIMAL(38,30)) AS VARCHAR)) AS n FROM bank", "30"),
+    ("SELECT length(decimal_division(amt, id, 9)::VARCHAR) AS n FROM bank", "9"),
+    ("SELECT date_trunc('millennium', dt) AS n FROM bank", "millennium"),
+    ("SELECT date_diff('microsecond', dt, dt) AS n FROM bank", "microsecond"),
+    ("SELECT ('7' || '7')::INT AS n FROM bank", "'7'"),
+    ("SELECT concat(7, 7)::INT AS n FROM bank", "'7'"),
+    ("SELECT repeat('1', 7)::INT AS n FROM bank", "'7'"),
+]
+
+
+@pytest.mark.parametrize(("sql", "mark"), MARKED)
+def test_what_stands_for_a_literal_is_marked(sql, mark, validate):
+    first = validate(sql).origins[0]
+    assert mark in {text if mark[0] == "'" else text.strip("'") for text in first.literals}
+
+
+REFUSED = [
+    ('SELECT struct_keys(struct_pack("123456" := id)) AS n FROM bank', "sql.function"),
+    ("SELECT struct_keys(b) AS n FROM bank b", "sql.function"),
+    ("SELECT json_keys(to_json(b)) AS n FROM bank b", "sql.function"),
+    ("SELECT to_json(b) AS n FROM bank b", "sql.function"),
+    ("SELECT json_object('a', id) AS n FROM bank b", "sql.function"),
+    ('SELECT CAST(row(id) AS STRUCT("123456" INTEGER)) AS n FROM bank', "sql.type"),
+    ("SELECT b::VARCHAR AS n FROM bank b", "sql.type"),
+    ("SELECT concat(b) AS n FROM bank b", "sql.type"),
+    ("SELECT b || '' AS n FROM bank b", "sql.type"),
+    ("SELECT length([id]::VARCHAR) AS n FROM bank", "sql.type"),
+    ("SELECT map {'a': id}::VARCHAR AS n FROM bank", "sql.type"),
+    ("SELECT len(CAST([id] AS INTEGER[78])) AS n FROM bank", "sql.type"),
+    ("SELECT array_value(id, id) AS n FROM bank", "sql.function"),
+    ("SELECT n FROM (UNPIVOT bank ON id, acct_key INTO NAME n VALUE v)", "sql.function"),
+    ("SELECT avg(x) OVER () AS n FROM floats", "sql.float_sum"),
+    ("SELECT sum(x) OVER (ORDER BY id) AS n FROM floats", "sql.float_sum"),
+]
+
+
+@pytest.mark.parametrize(("sql", "code"), REFUSED)
+def test_names_that_would_be_values_are_refused(sql, code, validate):
+    with pytest.raises(SqlRefused) as caught:
+        validate(sql)
+    assert code == caught.value.code
+    assert caught.value.remedy
+
+
+def test_a_sum_over_repeated_rows_says_so(validate):
+    joined = "SELECT sum(b.amt) AS n, max(b.amt) AS m FROM bank b CROSS JOIN ledger l"
+    assert [o.operation for o in validate(joined).origins] == ["sum over a join", "max"]
+    twice = "SELECT sum(amt) AS n FROM (SELECT amt FROM bank UNION ALL SELECT amt FROM bank) t"
+    assert validate(twice).origins[0].operation == "sum over a union"
+    one = "SELECT sum(b.amt) AS n FROM bank b, (SELECT max(id) AS m FROM ledger) t"
+    assert validate(one).origins[0].operation == "sum"
+
+
+def test_conditions_stand_beside_the_value(validate):
+    found = validate(
+        "SELECT count(*) FILTER (WHERE memo <= '000042') AS n, sum(amt) AS t FROM bank "
+        "WHERE amt BETWEEN 3 AND 9"
+    )
+    assert [o.conditions for o in found.origins] == [("000042", "3", "9"), ("3", "9")]
+    assert [o.literals for o in found.origins] == [(), ()]
+    assert found.rows.conditions == ("3", "9")
