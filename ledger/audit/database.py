@@ -20,6 +20,16 @@ from tieout.ledger.audit.findings import Finding, Level
 Raw: TypeAlias = tuple[object, object, object, object]
 Sink: TypeAlias = Callable[[Finding], None]
 
+# Findings after which there may be entries that were not read.
+UNREAD: Final = frozenset(
+    {
+        "database.damaged",
+        "ledger.missing",
+        "ledger.not_ours",
+        "ledger.unreadable",
+        "wal.unread",
+    }
+)
 APPLICATION_ID: Final = 0x5449454F
 FORMAT_VERSION: Final = 1
 PAGE_ROWS: Final = 1_000

@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from tieout.ledger.audit.database import Raw, read_rows
+from tieout.ledger.audit.database import UNREAD, Raw, read_rows
 from tieout.ledger.audit.findings import Finding, Level, Report
 from tieout.ledger.audit.inventory import Inventory
 from tieout.ledger.audit.objects import LocalObjects, Objects
@@ -41,6 +41,7 @@ def check(ledger: Path, objects: Objects, *, expect_root: tuple[int, str] | None
     audit = _Audit(expect_root)
     for raw in read_rows(ledger, audit.add):
         audit.take(raw)
+    audit.note_unread()
     return audit.report(objects)
 
 
@@ -121,6 +122,11 @@ class _Audit:
             self._check_request(index, document)
             self._check_time(index, str(document["execution_timestamp"]))
             self._record.take(index, document)
+
+    def note_unread(self) -> None:
+        """A file that cannot be read to its end may hold entries that name what seems nobody's."""
+        if any(finding.code in UNREAD for finding in self.findings):
+            self._record.holes.append(self._expected_index)
 
     def report(self, objects: Objects) -> Report:
         """After the last entry: check what the entries name, and say all that was found."""

@@ -68,8 +68,9 @@ class Inventory:
             yield Finding(
                 Level.UNCHECKED,
                 "record.incomplete",
-                f"some entries cannot be read: whether they recorded {self._left_out} things "
-                "that others read, or that lie in the store, was not checked",
+                f"there may be entries that cannot be read: whether they recorded "
+                f"{self._left_out} things that others read, or that lie in the store, was not "
+                "checked",
                 "Put back a copy of the ledger and check again.",
             )
 
