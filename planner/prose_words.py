@@ -70,7 +70,8 @@ _END: Final = r"(?![a-z0-9])"
 
 _AFTER: Final = re.compile(
     rf"[\W_]{{0,8}}(?:{_SCALES}|minus|negative|neg){_END}"
-    rf"|[\W_]{{0,4}}(?:times[\W_]+(?:an?[\W_]+)?(?:\d|(?:{_COUNT}){_END})|x(?![a-z])|e[+-]?\d|o{{2,}}{_END})"
+    rf"|[\W_]{{0,4}}(?:times[\W_]+(?:an?[\W_]+)?(?:\d|(?:{_COUNT}){_END})|x(?![a-z])"
+    rf"|e[+-]?\d|o{{2,}}{_END})"
     rf"|(?:[ \n]{{0,2}}|-|[ ]?\()(?:k|m|b|t|cr|dr){_END}"
     rf"|[ \n(]{{1,3}}(?:credit|debit|loss|deficit|overdrawn){_END}{_ENDING}"
 )
@@ -93,7 +94,8 @@ _LAST_WORDS: Final = re.compile(r"(?:([a-z]+)([\W_]+))?([a-z]+)([\W_]*)$")
 _HEADER: Final = re.compile(
     rf"(?<![a-z0-9])(?:in|as|by)\s+(?:[a-z$£€¥₹]{{1,8}}\s+)?(?:hundreds|thousands|millions|billions"
     rf"|trillions|lakhs|crores|cents|pence|basis points|percent|per cent){_END}"
-    rf"|\((?:[a-z$£€¥₹]{{1,8}}\s+)?(?:hundreds|thousands|millions|billions|trillions|lakhs|crores)\)"
+    rf"|\((?:[a-z$£€¥₹]{{1,8}}\s+)?(?:hundreds|thousands|millions|billions|trillions"
+    r"|lakhs|crores)\)"
     r"|(?<![\d.,])(?<!\d )'?000s?(?![\d.,]*\d)"
     rf"|(?:[$£€¥₹]|(?<![a-z])(?:{'|'.join(sorted(code.lower() for code in _CODES))}))[ ']?"
     rf"(?:k|m|mn|mm|bn|thousands?|millions?|billions?){_END}"
