@@ -93,8 +93,7 @@ def fill(draft: AnswerDraft, world: World, question: str) -> tuple[Answer, tuple
         prose = prose[:FILLED_CHARS_MAX]
         filled = tuple(span for span in filled if span[1] <= FILLED_CHARS_MAX)
     audited = audit_prose(prose, filled, figures, world, numbers)
-    weak = any(number.label is Label.UNSOURCED for number in audited)
-    weak = weak or any(f.label is Label.UNSOURCED for f in figures.values())
+    weak = any(item.label is Label.UNSOURCED for item in (*audited, *figures.values()))
     status = AnswerStatus.UNSOURCED if weak else AnswerStatus.ANSWERED
     return (
         Answer(
