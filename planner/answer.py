@@ -93,8 +93,8 @@ def fill(draft: AnswerDraft, world: World, question: str) -> tuple[Answer, tuple
         prose = prose[:FILLED_CHARS_MAX]
         filled = tuple(span for span in filled if span[1] <= FILLED_CHARS_MAX)
     audited = audit_prose(prose, filled, figures, world, numbers)
-    weak = any(item.label is Label.UNSOURCED for item in (*audited, *figures.values()))
-    status = AnswerStatus.UNSOURCED if weak else AnswerStatus.ANSWERED
+    labels = {number.label for number in audited} | {f.label for f in figures.values()}
+    status = AnswerStatus.UNSOURCED if Label.UNSOURCED in labels else AnswerStatus.ANSWERED
     return (
         Answer(
             status=AnswerStatus.FAILED if problems else status,
