@@ -36,10 +36,11 @@ ANSWER: {"answer": {"prose": "Cash is {cash}.", "figures": {"cash": {"step": "to
   "row": {"account": "1010"}, "column": "total",
   "display": {"style": "currency", "currency": "GBP", "places": 2}}},
   "quotes": {"q": {"source": "news", "document": "a.txt", "quote": "exact words"}}}}
-  Put {name} where a figure belongs; code fills it from the cited cell. `row` gives the values of
-  columns that select exactly one row, {} when the result has one row. Styles: number, currency,
-  percent (the cell already is per cent), date, text. A number you type yourself is delivered and
-  marked unsourced. If the evidence is not there, say so in the prose.
+  Put {name} where a figure belongs, with a space or plain punctuation around it: no sign, unit,
+  scale word, markup or parentheses touching it. Code fills it from the cited cell. `row` gives the
+  values of columns that select exactly one row, {} when the result has one row. Styles: number,
+  currency, percent (the cell already is per cent), date, text. A number you type yourself is
+  delivered and marked unsourced. If the evidence is not there, say so in the prose.
 Each result comes back as an observation, each refusal with its reason and a way out.
 """
 

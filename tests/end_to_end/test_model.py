@@ -47,8 +47,8 @@ def test_plans_over_several_turns_with_what_it_is_shown(stage):
     assert report["status"] == "answered"
     assert report["prose"] == "The statement has GBP 72.50, the ledger GBP 72.49: 0.01 apart."
     assert [(f["value"], f["label"], f["flags"]) for f in report["figures"]] == [
-        ("72.50", "sourced", ["computed"]),
-        ("72.49", "sourced", ["computed"]),
+        ("72.50", "sourced", ["computed", "unit_typed"]),
+        ("72.49", "sourced", ["computed", "unit_typed"]),
         ("0.01", "sourced", ["computed"]),
     ]
     assert [n["label"] for n in report["numbers"]] == ["sourced"] * 3
