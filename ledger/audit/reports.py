@@ -20,6 +20,8 @@ Checked: TypeAlias = Mapping[str, Any]
 
 PROSE_CHARS_MAX: Final = 60_000
 _PLACEHOLDER: Final = re.compile(r"\{([a-zA-Z][a-zA-Z0-9_]{0,39})\}")
+# How the prose shows a character that a reader would not see.
+_ESCAPE: Final = re.compile(r"\\u\{(10[0-9A-F]{4}|[0-9A-F]{1,5})\}")
 _SAID_ELSEWHERE: Final = "The object has a finding of its own; check again when it is back."
 
 
@@ -115,9 +117,15 @@ def _check_prose(report: Checked, source: Document) -> Iterator[Finding]:
             message = f"the template names {name!r}, which is neither figure nor quote"
             yield source.finding("report.prose", message)
             return
-    if _PLACEHOLDER.sub(lambda found: filled[found[1]], template) != prose:
+    wanted = _PLACEHOLDER.sub(lambda found: filled[found[1]], template)
+    if prose != wanted and _bare(prose) != _bare(wanted):
         message = "the prose is not the template filled with what its figures show"
         yield source.finding("report.prose", message)
+
+
+def _bare(text: str) -> str:
+    """The text with the characters themselves in the place of their escapes."""
+    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
 
 
 def _check_numbers(report: Checked, source: Document) -> Iterator[Finding]:

@@ -235,6 +235,19 @@ def test_a_figure_of_a_failed_report_still_stands_in_its_prose(close: Close) -> 
     assert found(close.check(close.rows()[:4])) == [("report.prose", 3)]
 
 
+def test_what_a_reader_would_not_see_may_stand_in_the_prose_as_its_escape(close: Close) -> None:
+    text = close.keep(b"124\xc2\xadm", "text", "text/plain")
+    quote = close.report["quotes"][0]
+    quote |= {"text": str(text.address), "start": 0, "end": 5, "quote": "124\u00adm"}
+    whole = close.report["prose"]
+    for shown, holds in (("124\u00adm", True), (r"124\u{AD}m", True), (r"124\u{AE}m", False),
+                         (r"124\u{110000}m", False), ("124m", False)):  # fmt: skip
+        close.report["prose"] = whole.replace("124 million", shown)
+        close.report["numbers"] = [number(27, "9", label="unsourced")]
+        rows = [row(9, attachments=(text,)), *close.rows()[:4]]
+        assert found(close.check(rows)) == ([] if holds else [("report.prose", 4)])
+
+
 def test_a_quote_of_what_is_no_text_is_found(close: Close) -> None:
     image = close.keep(b"\xff\xfe\xfd", "image", "image/png")
     close.report["quotes"][0]["text"] = str(image.address)
