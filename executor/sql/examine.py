@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import duckdb
 
 from tieout.executor.sql import origins as flows
+from tieout.executor.sql.keys import Keyed
 from tieout.executor.sql.order import (
     TOTAL_ORDER,
     is_total,
@@ -20,6 +21,7 @@ from tieout.executor.sql.refusal import SqlRefused, Text
 from tieout.executor.sql.second import check_second, formatted
 from tieout.executor.sql.shape import Node, as_node, nodes
 from tieout.executor.sql.text import Token, check_text
+from tieout.executor.sql.ties import check_ties
 from tieout.executor.sql.tree import Granted, Seen, check_tree
 from tieout.executor.sql.validate import Finding, GrantedTable
 
@@ -39,7 +41,7 @@ MESSAGE_CHARS_MAX = 200
 def granted_of(tables: Mapping[str, GrantedTable]) -> Granted:
     """The granted names in lower case, hidden columns left out."""
     visible = {
-        name.lower(): frozenset(c.name.lower() for c in t.columns if not c.name.startswith("__"))
+        name.lower(): {c.name.lower(): c.type for c in t.columns if not c.name.startswith("__")}
         for name, t in tables.items()
     }
     keys = {
@@ -49,6 +51,14 @@ def granted_of(tables: Mapping[str, GrantedTable]) -> Granted:
     return Granted(columns=visible, keys=keys)
 
 
+def keyed_of(granted: Granted) -> dict[str, Keyed]:
+    """What tells the rows of each granted table apart."""
+    return {
+        name: Keyed(columns, (granted.keys[name],) if granted.keys[name] else ())
+        for name, columns in granted.columns.items()
+    }
+
+
 def examine(
     engine: duckdb.DuckDBPyConnection,
     sql: str,
@@ -56,7 +66,7 @@ def examine(
     *,
     chars_max: int,
 ) -> Finding:
-    """Text, statement, tree, second parser, bound plan, total order, origins.
+    """Text, statement, tree, second parser, bound plan, ties, total order, origins.
 
     engine: holds each granted table, empty, and is locked. Raises SqlRefused.
     """
@@ -69,6 +79,7 @@ def examine(
     second = check_second(text, tokens, root, seen)
     facts = _bound(engine, text, granted, seen)
     columns = _columns(engine, text)
+    check_ties(text, root, keyed_of(granted))
     executed, rewrites = sql, tuple[str, ...]()
     if order_of(root) and not is_total(root, [name for name, _ in columns]):
         executed = _ordered(engine, text, tokens, root, len(columns))

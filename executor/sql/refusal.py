@@ -51,6 +51,9 @@ WAYS_OUT = {
     ),
     "sql.unordered_limit": "Add ORDER BY at the same level as the LIMIT, OFFSET or DISTINCT ON.",
     "sql.unordered_window": "Put ORDER BY inside OVER (...).",
+    "sql.window_ties": (
+        "Add the key columns to the window's ORDER BY, or use rank(), which gives ties one number."
+    ),
     "sql.bind": "Correct the names and types in the query.",
     "sql.write": "Send one SELECT that only reads.",
 }

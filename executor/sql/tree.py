@@ -13,7 +13,6 @@ from tieout.executor.sql.shape import (
     Node,
     arguments,
     as_node,
-    column_refs,
     location,
     names,
     nodes,
@@ -56,9 +55,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """Lower-case table name to its lower-case columns, and to its key."""
+    """Lower-case table name to its lower-case columns with their types, and to its key."""
 
-    columns: Mapping[str, frozenset[str]]
+    columns: Mapping[str, Mapping[str, str]]
     keys: Mapping[str, frozenset[str]]
 
 
@@ -317,20 +316,9 @@ class _Walk:
             if not ordered and (rows or groups & NEED_WINDOW_ORDER):
                 message = f"{name} needs an order of rows"
                 raise self.text.refuse("sql.unordered_window", message, location=where)
-        elif groups & ORDERED_GROUPS and not self._order_is_total(node):
+        elif groups & ORDERED_GROUPS and not as_node(node.get("order_bys") or {}).get("orders"):
             message = f"{name} depends on the order of rows"
             raise self.text.refuse("sql.unordered_aggregate", message, location=where)
-
-    def _order_is_total(self, node: Node) -> bool:
-        """ORDER BY inside the call covers its arguments, or the key of each table used."""
-        orders = nodes(as_node(node.get("order_bys") or {}).get("orders"))
-        by = [as_node(o["expression"]) for o in orders]
-        plain = {names(e)[-1].lower() for e in by if e.get("class") == "COLUMN_REF"}
-        if not plain:
-            return False
-        wanted = {ref[-1].lower() for a in arguments(node) for ref in column_refs(a)}
-        keys = [self.granted.keys[t] for t in self.granted.keys]
-        return wanted <= plain or (bool(keys) and all(k and k <= plain for k in keys))
 
 
 def _exact_cast(parent: Node) -> bool:

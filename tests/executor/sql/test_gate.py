@@ -30,7 +30,7 @@ ADMITTED = [
     "SELECT id FROM bank WHERE amt BETWEEN id AND acct_key OR id NOT IN (SELECT id FROM ledger)",
     "SELECT list_sort(list_distinct([3, 1])) AS l",
     "SELECT id FROM bank -- a note\n ORDER BY id /* and one more */ LIMIT 3;",
-    "SELECT sum(x ORDER BY id) AS s FROM floats",
+    "SELECT sum(x ORDER BY id, x) AS s FROM floats",
     "PIVOT bank ON memo IN ('x', 'y') USING sum(amt) GROUP BY acct_key",
 ]
 
