@@ -105,6 +105,14 @@ class Block:
         """Whether rows that agree in the given columns are the same row, or alike in all."""
         return len(self.closure(given)[1]) == len(self.relations)
 
+    def extend(self, places: set[int]) -> None:
+        """FULL JOIN fills rows of either side with NULL, which a key may hold too.
+
+        So a key tells no rows apart there; all columns still do.
+        """
+        for place in places:
+            self.relations[place] = replace(self.relations[place], keys=(), one=False)
+
     def equate(self, condition: Node, left: set[int], right: set[int], join: str) -> None:
         """Learn from ON or WHERE (join "INNER", both sets empty) what equals what."""
         for at, to in self._equalities(condition):

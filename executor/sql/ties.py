@@ -206,6 +206,8 @@ class _Ties:
         if join in ("SEMI", "ANTI"):
             del block.relations[min(right) :]
             return left
+        if join == "FULL":
+            block.extend(left | right)
         if node.get("condition"):
             self._expressions(node["condition"], block, None)
             block.equate(as_node(node["condition"]), left, right, join)

@@ -122,7 +122,7 @@ def test_an_endless_constant_ends_while_it_is_bound(engine):
 
 def test_memory_is_bounded():
     limits = EngineLimits(seconds_max=10, memory_bytes_max=64 << 20)
-    sql = "SELECT length(list(a.memo || b.id || c.id ORDER BY a.memo, b.id, c.id)::VARCHAR) AS n "
+    sql = "SELECT len(list(a.memo || b.id || c.id ORDER BY a.memo, b.id, c.id)) AS n "
     sql += "FROM bank a, bank b, bank c"
     with Engine(cache=None, limits=limits) as small, pytest.raises(ExecutorError) as caught:
         run(small, sql, range(160))

@@ -155,7 +155,10 @@ JOINS = ["INNER", "LEFT", "RIGHT", "FULL"]
     right=st.dictionaries(st.sampled_from([0, 1, 2, None]), st.sampled_from([0, 1, None])),
 )
 def test_rows_that_are_said_to_be_told_apart_are(join, sides, order, left, right):
-    """Against the engine: two tables with a unique k, joined on any pair of columns."""
+    """Against the engine: two tables with a unique k, joined on any pair of columns.
+
+    Rows alike in all columns may stay alike in the order: nobody can tell them apart.
+    """
     one, other = sides
     block = Block([Keyed(KINDS, (frozenset("k"),), "a"), Keyed(KINDS, (frozenset("k"),), "b")])
     condition = {
@@ -164,6 +167,8 @@ def test_rows_that_are_said_to_be_told_apart_are(join, sides, order, left, right
         "left": {"class": "COLUMN_REF", "column_names": ["a", one]},
         "right": {"class": "COLUMN_REF", "column_names": ["b", other]},
     }
+    if join == "FULL":
+        block.extend({0, 1})
     block.equate(condition, {0}, {1}, join)
     if not block.total(order):
         return
@@ -174,7 +179,7 @@ def test_rows_that_are_said_to_be_told_apart_are(join, sides, order, left, right
             for row in rows.items():
                 engine.execute(f"INSERT INTO {name} VALUES (?, ?)", list(row))
         told = engine.execute(
-            f"SELECT count(*), count(DISTINCT row({named})) "
+            f"SELECT count(DISTINCT row(a.k, a.v, b.k, b.v)), count(DISTINCT row({named})) "
             f"FROM a {join} JOIN b ON a.{one} = b.{other}"
         ).fetchone()
     assert told[0] == told[1]
