@@ -77,9 +77,12 @@ class Tracer:
                     literals |= self.expressions.flow(part, scope).literals
             first = frozenset(all_literals(limit)) if one and kind == "LIMIT_MODIFIER" else NONE
             counts |= {ONE_ROW} | (literals - first) if first else literals
-            if nested:
-                columns = tuple((name, flow.plus(literals)) for name, flow in found.columns)
-                found = replace(found, columns=columns, rows=found.rows.plus(literals))
+            columns = tuple(
+                (name, flow.plus(literals) if nested or flow.generated else flow)
+                for name, flow in found.columns
+            )
+            rows = found.rows.plus(literals) if nested else found.rows
+            found = replace(found, columns=columns, rows=rows)
         return replace(found, counts=counts)
 
     def _define(self, entry: Node, outer: Scope | None) -> None:
@@ -126,6 +129,9 @@ class Tracer:
             columns.append((name, flow if alike else united))
         if kind != "UNION" or not node.get("setop_all"):
             counts |= frozenset(x for _, flow in columns for x in flow.literals)
+        if any(flow.generated for _, flow in columns):
+            picked = frozenset(x for part in choosing(node) for x in all_literals(part))
+            columns = [(name, flow.plus(picked)) for name, flow in columns]
         return Relation(tuple(columns), rows, counts=counts, shape="union")
 
     def _select(self, node: Node, outer: Scope | None) -> Relation:
@@ -147,6 +153,9 @@ class Tracer:
         for clause in ("where_clause", "having", "qualify"):
             if node.get(clause):
                 choice = choice.and_(self.expressions.choice(as_node(node[clause]), scope))
+        for part in nodes(node.get("group_expressions")) + choosing(node):
+            placed = _placed(part, nodes(node.get("select_list")))
+            choice = choice.and_(self.expressions.ordering(placed, scope))
         picked = bool(choice.literals)
         made = frozenset(x for s in nodes(node.get("select_list")) for x in unnested(s))
         choice = choice.and_(Choice(made | scope.rows().literals))
@@ -259,6 +268,23 @@ class Tracer:
         made = replace(flow.plus(frozenset(all_literals(call))), generated=True)
         found = Relation(columns=((name, made),), rows=made)
         return found.renamed(alias or name, listed)
+
+
+def choosing(node: Node) -> list[Node]:
+    """The expressions of an ORDER BY or DISTINCT ON that decides which rows there are."""
+    modifiers = nodes(node.get("modifiers"))
+    targets = [t for m in modifiers for t in nodes(m.get("distinct_on_targets"))]
+    if not targets and not any(word(m, "type").startswith("LIMIT") for m in modifiers):
+        return []
+    orders = [o for m in modifiers for o in nodes(m.get("orders"))]
+    return targets + [as_node(order["expression"]) for order in orders]
+
+
+def _placed(node: Node, items: list[Node]) -> Node:
+    """An expression, or the select item whose place stands for it (GROUP BY 2)."""
+    literal = as_node(node.get("literal") or {})
+    place = int(str(literal["text"])) if literal.get("kind") == "INTEGER" else 0
+    return items[place - 1] if 0 < place <= len(items) else node
 
 
 def _is_place(node: Node) -> bool:

@@ -3,11 +3,13 @@
 A literal compared with a column of a source chooses rows, and says so beside the figure. Compared
 with a numbering of rows (row_number, rank, a running count, a range) it picks itself out of all
 numbers there are, so it counts as if it had been typed. A 1 alone is the first of each, which is
-how duplicates are taken out: it counts for the numbering, and for the number of first rows.
+how duplicates are taken out, and a 0 is none: they count for the numbering, and where rows are
+counted.
 """
 
 from __future__ import annotations
 
+from tieout.executor.sql.effects import COUNTS_OF_TRUTH
 from tieout.executor.sql.flow import NONE, Choice, Flow
 from tieout.executor.sql.literals import all_literals
 from tieout.executor.sql.shape import Node, as_node, column_refs, word
@@ -44,4 +46,5 @@ def _with_one(node: Node) -> bool:
     literal = as_node(right.get("literal") or {})
     if right.get("class") != "CONSTANT" or literal.get("kind") != "INTEGER":
         return False
-    return literal.get("text") == "1" and left.get("class") in ("COLUMN_REF", "WINDOW")
+    plain = left.get("class") != "FUNCTION" or word(left, "function_name") in COUNTS_OF_TRUTH
+    return literal.get("text") in ("0", "1") and plain and not list(all_literals(left))

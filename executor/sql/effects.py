@@ -115,6 +115,7 @@ RULERS = frozenset(
         *("list_position", "list_indexof", "array_position", "array_indexof", "grade_up"),
         *("list_grade_up", "array_grade_up", "generate_subscripts", "range", "generate_series"),
         *("unnest", "struct_position", "struct_indexof"),
+        *("list_filter", "array_filter", "filter"),
     }
 )
 """Functions that number rows or places: a literal compared with one picks itself out."""

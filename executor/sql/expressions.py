@@ -141,6 +141,18 @@ class Expressions:
             return Choice(frozenset(all_literals(node)))
         return chosen(node, self.flow(node, scope))
 
+    def ordering(self, node: Node, scope: Scope) -> Choice:
+        """What GROUP BY, PARTITION BY or an ORDER BY that chooses leaves behind.
+
+        GROUP BY n <= 42 over a numbering makes the 42, as WHERE would; over a source it chooses.
+        """
+        if word(node, "class") in ("CONSTANT", "STAR"):
+            return NOTHING_CHOSEN
+        flow, found = self.flow(node, scope), frozenset(all_literals(node))
+        if flow.generated:
+            return Choice(found | flow.literals, flow.conditions)
+        return Choice(conditions=found)
+
     def _function(self, node: Node, scope: Scope) -> Flow:
         name = word(node, "function_name").lower()
         given = arguments(node)
@@ -194,7 +206,10 @@ class Expressions:
         flows = [self.flow(a, scope) for a in given]
         extra = [node.get(k) for k in ("offset_expr", "default_expr", "start_expr", "end_expr")]
         flows += [self.flow(as_node(e), scope) for e in extra if e]
-        choice = Choice(conditions=frozenset(all_literals([node["partitions"], node["orders"]])))
+        choice = NOTHING_CHOSEN
+        orders = [as_node(o["expression"]) for o in nodes(node.get("orders"))]
+        for part in nodes(node.get("partitions")) + orders:
+            choice = choice.and_(self.ordering(part, scope))
         if node.get("filter_expr"):
             choice = choice.and_(self.condition(as_node(node["filter_expr"]), scope))
         found = _affected(node, name, len(given), joined(flows, OPERATIONS.get(name, name)))
@@ -252,6 +267,8 @@ def _aggregated(found: Flow, name: str, scope: Scope, choice: Choice, *, bare: b
     shape = scope.shape()
     counting = name not in VALUE_AGGREGATES | ROW_VALUES or (name == "sum" and found.truth)
     literals = rows.literals
+    if counting and (shape == "join" or scope.outer is not None):
+        found = replace(found, generated=True)  # counts over pairs of rows number them
     if counting or shape == "join":
         literals |= scope.counts()
     if counting:
