@@ -107,3 +107,16 @@ def test_the_version_is_said_once():
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     assert project["project"]["version"] == __version__
+
+
+def test_the_plan_in_the_format_is_one():
+    import json
+
+    from tieout.executor.grammar import parse_turn
+    from tieout.planner.written import WrittenModel
+
+    text = (ROOT / "docs" / "FORMAT.md").read_text("utf-8")
+    section = text[text.index("## 10.") : text.index("## 11.")]
+    plan = section[section.index('    {"turns": [\n') :].strip()
+    assert [parse_turn(turn).asked for turn in WrittenModel(plan.encode(), place="FORMAT").turns]
+    assert list(json.loads(plan)["turns"][1]["answer"]["figures"]) == ["cash"]
