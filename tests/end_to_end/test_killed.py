@@ -146,7 +146,7 @@ def test_a_run_that_is_killed_here_and_there(crashing):
     killed_at(crashing, [*points, (appends // 2, "appended")])
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_run_that_is_killed_between_every_two_steps(crashing):
     calls, appends = crashing.counted()
     # After the very last append the run is whole; only its end is not told.

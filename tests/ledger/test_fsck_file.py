@@ -188,7 +188,7 @@ def test_one_flipped_byte_anywhere_in_the_file_never_makes_it_raise(world: World
     damaged_file(world.ledger, world.folder, world.root, positions)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("quarter", range(4))
 def test_each_flipped_byte_of_a_whole_file(tmp_path, quarter: int) -> None:
     ledger = tmp_path / "ledger.sqlite"

@@ -104,7 +104,7 @@ def test_a_writer_killed_at_any_moment_loses_nothing_it_acknowledged(path: Path)
     kill_in_mid_write(path, 6)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_writer_killed_many_times(path: Path) -> None:
     kill_in_mid_write(path, 100)
 
