@@ -24,7 +24,8 @@ STEPS: {"steps": [STEP, ...]}
      output column. `key` names the columns that identify a row of the result. Money is DECIMAL:
      divide with decimal_division(x, y, scale), average with decimal_average(x), never / or avg;
      cast sums to DECIMAL(18,2) before dividing. Compare dates with DATE '2026-06-30'.
-     No clock, no random, no file, no LIMIT without ORDER BY. Calculation is SQL over earlier steps.
+     No clock, no random, no file. LIMIT and windows need an ORDER BY that ends in the key columns.
+     Calculation is SQL over earlier steps; numbers are written plainly, not glued from texts.
   {"do": "search", "id": "hits", "source": "news", "query": "...", "limit": 5}
      Ranked passages of a text source: rank, document, text, raw, score, start, end, excerpt.
   {"do": "extract", "id": "pop", "from": "hits", "quote": "exact words", "near": "keyword",
