@@ -22,7 +22,7 @@ from tieout.executor.ingest.csv_records import (
     Records,
     split_records,
 )
-from tieout.executor.ingest.declaration import CsvDeclaration, toml_key
+from tieout.executor.ingest.declaration import CsvDeclaration, source_table, under
 
 DELIMITERS = (b",", b";", b"\t", b"|")
 DELIMITER_NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
@@ -124,8 +124,8 @@ def _settled(fit: _Fit, reasons: Mapping[str, str], *, name: str) -> Layout:
             "csv.header",
             fit.doubt,
             place=f"{name}, line {line}",
-            remedy=f"Look at the file and declare its header: [source.{toml_key(name)}]"
-            f" header_line = {line}, or another line, or 0 if it has none.",
+            remedy="Look at the file and declare the line of its header, 0 if it has none: "
+            + under(source_table(name), f"header_line = {line}"),
         )
     layout = fit.layout
     return Layout(
@@ -159,7 +159,7 @@ def _best(fits: list[_Fit], *, name: str) -> _Fit | None:
         "csv.ambiguous_delimiter",
         f"{words} divide the records equally well",
         place=name,
-        remedy=f'Declare the delimiter: [source.{toml_key(name)}] delimiter = "{shown}".',
+        remedy="Declare the delimiter: " + under(source_table(name), f'delimiter = "{shown}"'),
     )
 
 

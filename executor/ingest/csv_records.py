@@ -10,6 +10,7 @@ from itertools import accumulate
 from operator import sub
 
 from tieout.executor.errors import ExecutorError
+from tieout.executor.ingest.declaration import source_table, under
 
 # Stands for a quoted field without content; a NUL cannot be in a text (encoding.py).
 QUOTED_EMPTY = b"\0"
@@ -166,5 +167,6 @@ def _unclosed(name: str, line: int) -> ExecutorError:
         "csv.unclosed_quote",
         "a quote opens a field in this record and is never closed",
         place=f"{name}, line {line}",
-        remedy='Look at that line; if the file does not use quotes, declare quote = "".',
+        remedy="Look at that line; if the file does not use quotes, "
+        + under(source_table(name), 'quote = ""', verb="set"),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -100,15 +101,35 @@ def decimal_sizes(type_text: str) -> tuple[int, int]:
 
 def toml_key(name: str) -> str:
     """`name` as a TOML key, quoted when it must be."""
-    if re.fullmatch(r"[A-Za-z0-9_-]+", name):
-        return name
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _basic_string(name)
+
+
+def toml_text(text: str) -> str:
+    """`text` as a TOML string: as it is between apostrophes where it can stand so."""
+    return f"'{text}'" if text.isprintable() and "'" not in text else _basic_string(text)
+
+
+def _basic_string(text: str) -> str:
+    # JSON's escapes are among TOML's, but for halves of pairs, which no decoded text has.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def source_table(source: str) -> str:
+    """The line of the workspace file under which a source is declared."""
+    return f"[source.{toml_key(source)}]"
 
 
 def column_table(source: str, column: str) -> str:
     """The line of the workspace file under which a column is declared."""
     return f"[source.{toml_key(source)}.column.{toml_key(column)}]"
+
+
+def under(table: str, line: str, *, verb: str = "add") -> str:
+    """The words of a remedy that say where a line of the workspace file belongs.
+
+    verb: "set" where the table may have a line with that key.
+    """
+    return f"under {table} {verb}: {line}"
 
 
 def check_declaration(declaration: CsvDeclaration, *, name: str) -> tuple[re.Pattern[str], ...]:

@@ -6,6 +6,7 @@ import codecs
 from dataclasses import dataclass
 
 from tieout.executor.errors import ExecutorError, Exit
+from tieout.executor.ingest.declaration import source_table, under
 
 UTF16 = frozenset({"utf-16-le", "utf-16-be"})
 # Each maps every byte to one character and ASCII to itself, so that a length in characters is
@@ -130,7 +131,8 @@ def _guessed(raw: bytes, *, name: str) -> SourceText:
         raise _refusal(
             f"the file is neither UTF-8 nor {FALLBACK}: byte 0x{raw[error.start]:02x}",
             place=f"{name}, line {line_at(raw, error.start)}, byte {error.start}",
-            remedy='Ask the sender for the encoding and declare it, such as encoding = "cp850".',
+            remedy="Ask the sender for the encoding and declare it, such as "
+            + under(source_table(name), 'encoding = "cp850"'),
         ) from error
     return SourceText(text.encode("utf-8"), FALLBACK, 0, reason)
 
@@ -145,7 +147,8 @@ def _strict(body: bytes, encoding: str, *, skipped: int, name: str) -> bytes:
         raise _refusal(
             f"byte 0x{shown} is not {encoding}",
             place=f"{name}, line {line_at(before, len(before))}, byte {skipped + error.start}",
-            remedy='Declare the encoding of the file, such as encoding = "cp1252".',
+            remedy="Declare the encoding of the file, such as "
+            + under(source_table(name), 'encoding = "cp1252"', verb="set"),
         ) from error
 
 
@@ -158,8 +161,8 @@ def _refuse_nul(text: SourceText, *, name: str) -> None:
         "csv.nul_byte",
         "the file contains a NUL character, so it is no text",
         place=f"{name}, line {line_at(text.work, found)}, byte {offset}",
-        remedy="If it is UTF-16 without a byte order mark, declare"
-        ' encoding = "utf-16-le"; otherwise ask the sender for a text file.',
+        remedy="Ask the sender for a text file, or, if it is UTF-16 without a byte order mark, "
+        + under(source_table(name), 'encoding = "utf-16-le"', verb="set"),
     )
 
 

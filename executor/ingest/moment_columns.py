@@ -17,7 +17,7 @@ from tieout.executor.ingest.dates import (
     decide_order,
     read_moment_form,
 )
-from tieout.executor.ingest.declaration import ColumnDeclaration, column_table
+from tieout.executor.ingest.declaration import ColumnDeclaration, column_table, under
 
 _DIRECT = re.compile(r"0000-00-00(?:[T ]00:00:00(?:\.0{1,6})?Z?)?")
 _ORDER_REMEDY = 'date_order = "day first" (or "month first")'
@@ -147,12 +147,13 @@ def _ask(cells: Cells, unknown: OrderUnknown) -> ExecutorError:
             f"column {cells.name} has dates that can only be day first and dates that can only"
             f" be month first ({seen})",
             place=cells.place(min(rows)),
-            remedy=f'Ask the sender, or keep the column as text: {table} type = "VARCHAR".',
+            remedy="Ask the sender, or keep the column as text: "
+            + under(table, 'type = "VARCHAR"', verb="set"),
         )
     return ExecutorError(
         "csv.ambiguous_date",
         f"in column {cells.name} every day is 12 or less, so nothing decides whether"
         f" {unknown.examples[0]} is day first or month first",
         place=cells.place(rows[0]),
-        remedy=f"Declare the order: {table} {_ORDER_REMEDY}.",
+        remedy=f"Declare the order: {under(table, _ORDER_REMEDY)}",
     )

@@ -23,6 +23,7 @@ from tieout.executor.ingest.declaration import (
     ColumnDeclaration,
     column_table,
     decimal_sizes,
+    under,
 )
 
 WHOLE_DIGITS_MAX = 18
@@ -200,14 +201,15 @@ def _ask(cells: Cells, undecided: Undecided, examples: list[int]) -> ExecutorErr
             "csv.number_conflict",
             f"the numbers of column {cells.name} are not written in one way ({seen})",
             place=cells.place(examples[0]),
-            remedy=f'Ask the sender, or keep the column as text: {table} type = "VARCHAR".',
+            remedy="Ask the sender, or keep the column as text: "
+            + under(table, 'type = "VARCHAR"', verb="set"),
         )
     return ExecutorError(
         "csv.ambiguous_number",
         f"in column {cells.name} nothing decides whether the separator in"
         f" {cells.at(examples[0])} groups thousands or begins decimals",
         place=cells.place(examples[0]),
-        remedy=f'Declare the decimal sign: {table} decimal = "." (or decimal = ",").',
+        remedy="Declare the decimal sign: " + under(table, 'decimal = "." (or decimal = ",")'),
     )
 
 

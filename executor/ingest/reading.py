@@ -43,12 +43,11 @@ from tieout.executor.ingest.header import check_declared_columns, column_names
 from tieout.executor.ingest.refusals import (
     TEXT_SHOWN_MAX,
     RecordView,
-    refuse_sum,
     rejected_error,
-    rows_of_totals,
     total_error,
     value_error,
 )
+from tieout.executor.ingest.totals import refuse_totals, rows_of_totals
 
 __all__ = [
     "ColumnDeclaration",
@@ -126,7 +125,7 @@ class _Reader:
         self._lines = lines
         self._name = name
         self._first_lines = layout.records.first_lines()
-        self._view = RecordView(layout, self._first_lines, name)
+        self._view = RecordView(layout, self._first_lines, name, declaration.footer)
         self._why: dict[int, str] = {}
         self._kinds = self._record_kinds()
         self._data = array("q", (i for i, kind in enumerate(self._kinds) if kind == "data"))
@@ -228,8 +227,7 @@ class _Reader:
                 values = conversion.values
             columns.append(values)
             readings.append(describe_column(conversion, values, name=name, header=header))
-        if not (names[0] in declared and declared[names[0]].type):
-            refuse_sum(self._view, self._data, readings, columns)
+        refuse_totals(self._view, self._data, texts, readings, columns, declared=declared)
         return columns, tuple(readings)
 
     def _suspect_totals(self, texts: Sequence[Texts], place: int, name: str) -> None:
@@ -249,7 +247,13 @@ class _Reader:
         )
         if conversion.plan.type != "VARCHAR":
             why = f"every other value of column {name} is {conversion.plan.type}"
-            raise total_error(self._view, [self._data[row] for row in rows], why)
+            raise total_error(
+                self._view,
+                [self._data[row] for row in rows],
+                why,
+                column=(name, "VARCHAR"),
+                others=[self._data[row] for row in kept],
+            )
 
     def _converted(self, texts: Texts, name: str) -> Conversion:
         declared = self._declaration.columns.get(name, ColumnDeclaration())
@@ -284,8 +288,10 @@ class _Reader:
             return None
         if self._declaration.rejected == "refuse":
             row = min(bad)
-            name, type_text, text = bad[row]
-            raise value_error(self._view, self._data[row], name, type_text, text)
+            name, _, text = bad[row]
+            raise value_error(
+                self._view, self._data[row], name, self._declaration.columns[name], text
+            )
         for row, (name, type_text, text) in bad.items():
             index = self._data[row]
             self._kinds[index] = "rejected"

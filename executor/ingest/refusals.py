@@ -3,45 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-
-import pyarrow.compute as pc
 
 from tieout.executor.errors import ExecutorError
-from tieout.executor.ingest.cells import Texts, Typed
-from tieout.executor.ingest.columns import ColumnReading
 from tieout.executor.ingest.csv_dialect import Layout
-from tieout.executor.ingest.declaration import column_table, toml_key
+from tieout.executor.ingest.csv_records import QUOTED_EMPTY
+from tieout.executor.ingest.declaration import (
+    ColumnDeclaration,
+    column_table,
+    source_table,
+    toml_text,
+    under,
+)
+from tieout.executor.ingest.total_words import total_word
 
 REJECTS_SHOWN_MAX = 5
 TEXT_SHOWN_MAX = 80
-WORDS_SHOWN_MAX = 5
-# Below this many records above it, a sum proves nothing.
-SUMMED_RECORDS_MIN = 2
-
-# What the first field of a subtotal, total or print line begins with; also read by RE2.
-TOTAL_WORDS = re.compile(
-    r"\W*(?:(?:sub|grand|zwischen|gesamt|end)?[- ]?(?:totals?|totaal|totale|summe|saldo)|sum|gesamt"
-    r"|insgesamt|somme|suma|printed|end of report|(?:opening|closing) balance"
-    r"|(?:carried|brought) forward|record count)\b",
-    re.IGNORECASE,
-)
+PATTERNS_SHOWN_MAX = 5
+NOTHING = '";,|\t '
 
 
 @dataclass(frozen=True, slots=True)
 class RecordView:
-    """The records of a source, to be quoted in messages."""
+    """The records of a source, to be quoted in messages; footer: patterns declared."""
 
     layout: Layout
     first_lines: Sequence[int]
     name: str
+    footer: tuple[str, ...]
 
     @property
     def table(self) -> str:
         """The line of the workspace file under which the source is declared."""
-        return f"[source.{toml_key(self.name)}]"
+        return source_table(self.name)
 
     def line(self, index: int) -> int:
         """The physical line on which a record begins."""
@@ -51,27 +46,38 @@ class RecordView:
         """A record as received, decoded."""
         return self.layout.records.texts[index].decode("utf-8")
 
+    def fields(self, index: int) -> list[str]:
+        """The fields of a record; the whole text when they cannot be told apart."""
+        found = self.layout.dialect.fields(self.layout.records.texts[index])
+        if found is None:
+            return [self.text(index)]
+        return [field.replace(QUOTED_EMPTY, b"").decode("utf-8") for field in found]
+
+    def named(self, index: int) -> str:
+        """The first field of a record that is not empty, "" for none."""
+        return next((field for field in self.fields(index) if field.strip()), "")
+
     def total_word(self, index: int) -> str:
         """The word with which a total line begins, "" when it does not look like one."""
-        quote = self.layout.dialect.quote.decode()
-        found = TOTAL_WORDS.match(self.text(index).lstrip(quote))
-        return found[0].strip() if found else ""
+        return total_word(self.named(index))
 
 
 def value_error(
-    view: RecordView, index: int, name: str, type_text: str, text: str
+    view: RecordView, index: int, name: str, declared: ColumnDeclaration, text: str
 ) -> ExecutorError:
     """A value does not fit the declared type of its column."""
     if view.total_word(index):
-        remedy = _footer_remedy(view, [index])
+        remedy = footer_remedy(view, [index])
     else:
+        keep = under(view.table, 'rejected = "keep"')
         remedy = (
             f"Correct {column_table(view.name, name)}, or set such records apart, counted and"
-            f' listed: {view.table} rejected = "keep".'
+            f" listed: {keep}"
         )
+    said = declared.type or f'with format = "{declared.format}"'
     return ExecutorError(
         "csv.value",
-        f"column {name} is declared {type_text}, which {text[:TEXT_SHOWN_MAX]} does not fit",
+        f"column {name} is declared {said}, which {text[:TEXT_SHOWN_MAX]} does not fit",
         place=f"{view.name}, column {name}, line {view.line(index)}",
         remedy=remedy,
     )
@@ -87,65 +93,92 @@ def rejected_error(view: RecordView, why: Mapping[int, str]) -> ExecutorError:
     )
     more = f"; and {len(indices) - len(shown)} more" if len(indices) > len(shown) else ""
     totals = [index for index in indices if view.total_word(index)]
-    ways = [_footer_remedy(view, totals)] if totals else []
+    ways = [footer_remedy(view, totals)] if totals else []
     if any(view.layout.widths[index] > view.layout.width for index in indices):
-        ways.append(f'Take the extra fields as columns: {view.table} wide_rows = "extend".')
+        extend = under(view.table, 'wide_rows = "extend"')
+        ways.append(f"to take the extra fields as columns, {extend}")
     if not totals:
-        ways.append(f'If they are no data, name how they begin: {view.table} footer = ["^…"].')
-    ways.append(f'Or set them apart, counted and listed: {view.table} rejected = "keep".')
+        pattern = _footer_line(view, [re.escape(view.text(shown[0])[:TEXT_SHOWN_MAX])])
+        ways.append(f"if they are no data, name how they begin, such as {pattern}")
+    keep = under(view.table, 'rejected = "keep"')
+    ways.append(f"to set them apart, counted and listed, {keep}")
+    remedy = "; ".join(ways)
+    said = "1 record is" if len(indices) == 1 else f"{len(indices)} records are"
     return ExecutorError(
         "csv.rejected",
-        f"{len(indices)} of the records are not like the header ({listed}{more})",
+        f"{said} not like the header ({listed}{more})",
         place=f"{view.name}, line {view.line(indices[0])}",
-        remedy=" ".join(ways),
+        remedy=remedy[0].upper() + remedy[1:],
     )
 
 
-def total_error(view: RecordView, indices: Sequence[int], why: str) -> ExecutorError:
-    """Records look like totals and would be counted as data."""
+def total_error(
+    view: RecordView,
+    indices: Sequence[int],
+    why: str,
+    *,
+    column: tuple[str, str],
+    others: Iterable[int],
+) -> ExecutorError:
+    """Records look like totals and would be counted as data.
+
+    why: said of the last of them. column: the one whose declared type settles that they are
+    data, with that type. others: records that are data, which no pattern may take.
+    """
     last = indices[-1]
+    shown = ", ".join(str(view.line(index)) for index in indices[:REJECTS_SHOWN_MAX])
+    more = ", …" if len(indices) > REJECTS_SHOWN_MAX else ""
+    text = view.text(last)[:TEXT_SHOWN_MAX]
+    said = (
+        f"line {shown} looks like a total and would be counted as data: {text}"
+        if len(indices) == 1
+        else f"{len(indices)} records look like totals and would be counted as data (lines"
+        f" {shown}{more}), the last of them: {text}"
+    )
+    settle = under(column_table(view.name, column[0]), f'type = "{column[1]}"')
     return ExecutorError(
         "csv.total_line",
-        f"a record looks like a total and would be counted as data:"
-        f" {view.text(last)[:TEXT_SHOWN_MAX]} ({why})",
+        f"{said} ({why})",
         place=f"{view.name}, line {view.line(last)}",
-        remedy=f"{_footer_remedy(view, indices)} If it is data, declare the type of the column"
-        " in which its name stands.",
+        remedy=f"{footer_remedy(view, indices, others)}; if they are data, {settle}",
     )
 
 
-def rows_of_totals(texts: Sequence[Texts], place: int) -> list[int]:
-    """Rows whose first field that is not empty stands in this column and names a total."""
-    pattern = f"^(?:{TOTAL_WORDS.pattern})"
-    hits = pc.match_substring_regex(texts[place], pattern, ignore_case=True)
-    if not pc.any(hits).as_py():
-        return []
-    for before in texts[:place]:
-        hits = pc.and_(hits, pc.is_null(before))
-    return [int(row) for row in pc.indices_nonzero(hits).to_pylist()]
+def footer_remedy(view: RecordView, indices: Sequence[int], others: Iterable[int] = ()) -> str:
+    """The words that declare records to be footers, in patterns that take none of the others."""
+    taken = list(others)
+    patterns = dict.fromkeys(_pattern(view, index, taken) for index in indices)
+    return f"If these are total lines, {_footer_line(view, list(patterns))}"
 
 
-def refuse_sum(
-    view: RecordView,
-    data: Sequence[int],
-    readings: Sequence[ColumnReading],
-    columns: Sequence[Typed],
-) -> None:
-    """Ask about a last record that is named a total and is the sum of those above it.
+def _footer_line(view: RecordView, patterns: Sequence[str]) -> str:
+    shown = [*view.footer, *(f"^{_readable(p)}" for p in patterns[:PATTERNS_SHOWN_MAX])]
+    line = f"footer = [{', '.join(map(toml_text, shown))}]"
+    return under(view.table, line, verb="set" if view.footer else "add")
 
-    data: record of each row. Raises ExecutorError csv.total_line.
+
+def _readable(pattern: str) -> str:
+    return pattern.replace("\\ ", " ")
+
+
+def _pattern(view: RecordView, index: int, others: Sequence[int]) -> str:
+    """How a record begins, or all of it where a record of the others begins so too.
+
+    As footer patterns are, it is matched with the first field or with the whole text.
     """
-    if len(data) <= SUMMED_RECORDS_MIN or not view.total_word(data[-1]):
-        return
-    for reading, values in zip(readings, columns, strict=True):
-        value = None if reading.control_total is None else values[-1].as_py()
-        if value and Decimal(reading.control_total or 0) == 2 * value:
-            why = f"it is the sum of column {reading.name} above it"
-            raise total_error(view, [data[-1]], why)
+    text, first = view.text(index), view.fields(index)[0]
+    word = view.total_word(index)
+    if first.strip():
+        short, whole = word, f"{re.escape(first)}$"
+    else:
+        # Where nothing is named, the empty fields before the first value.
+        at = text.find(word) if word else len(text) - len(text.lstrip(NOTHING))
+        short, whole = text[: max(at, 0) + len(word)], f"{re.escape(text)}$"
+    start = re.escape(short)
+    matcher = re.compile(start)
+    clash = any(matcher.match(candidate) for other in others for candidate in _matched(view, other))
+    return whole if clash or not short else start
 
 
-def _footer_remedy(view: RecordView, indices: Sequence[int]) -> str:
-    words: dict[str, None] = dict.fromkeys(view.total_word(index) for index in indices)
-    shown = [word for word in words if word][:WORDS_SHOWN_MAX]
-    patterns = ", ".join(f'"^{re.escape(word)}"' for word in shown) or '"^…"'
-    return f"If these are total lines, declare {view.table} footer = [{patterns}]."
+def _matched(view: RecordView, index: int) -> tuple[str, str]:
+    return view.fields(index)[0], view.text(index)

@@ -221,7 +221,11 @@ ASKED = [
     (["1.234"], "csv.ambiguous_number", "[source.src.column.x]"),
     (["12.50", "12,50"], "csv.number_conflict", 'type = "VARCHAR"'),
     (["0,500", "12.50"], "csv.number_conflict", 'type = "VARCHAR"'),
-    (["05/09/2026", "08/07/2026"], "csv.ambiguous_date", '[source.src.column.x] date_order = "day'),
+    (
+        ["05/09/2026", "08/07/2026"],
+        "csv.ambiguous_date",
+        '[source.src.column.x] add: date_order = "day',
+    ),
     (["05-09-2026"], "csv.ambiguous_date", "date_order"),
     (["27/07/2026", "07/27/2026"], "csv.date_conflict", 'type = "VARCHAR"'),
 ]
