@@ -13,6 +13,9 @@ from tieout.ledger.canon import Json
 if TYPE_CHECKING:
     from tieout.executor.pinning import PinnedSource
 
+# As a file has them, from its beginning to what is set apart.
+LINE_KINDS = ("preamble", "header", "data", "blank", "footer", "rejected")
+
 
 def pinned_data(store: Store, pinned: PinnedSource) -> dict[str, Json]:
     """The snapshot and its manifest."""
@@ -38,8 +41,8 @@ def pinned_lines(store: Store, pinned: PinnedSource) -> list[str]:
 def _table_lines(manifest: Mapping[str, Any]) -> list[str]:
     reading = manifest["reading"]
     lines = reading["lines"]
-    parts = [f"{count} {kind}" for kind, count in lines.items() if kind != "all" and count]
-    counted = f"{lines['all']} lines = {' + '.join(sorted(parts))}"
+    parts = [f"{lines[kind]} {kind}" for kind in LINE_KINDS if lines.get(kind)]
+    counted = f"{lines['all']} lines = {' + '.join(parts)}"
     dialect = f"{reading['encoding']}, delimiter {reading['delimiter']!r}"
     said = [f"  {manifest['file']['name']}: {counted}; {manifest['table']['rows']} rows; {dialect}"]
     columns = [f"{c['name']} {c['type']}" for c in reading["columns"]]
