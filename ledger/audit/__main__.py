@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tieout.ledger.audit.findings import Level, Report
+from tieout.ledger.audit.findings import Report
 from tieout.ledger.audit.fsck import check
 from tieout.ledger.audit.objects import LocalObjects
 
@@ -55,13 +55,8 @@ def _expected(text: str) -> tuple[int, str]:
 
 
 def _text(report: Report) -> str:
-    lines = [str(finding) for finding in report.findings]
-    broken = sum(finding.level is Level.BROKEN for finding in report.findings)
-    verdict = "The record holds" if report.holds else f"The record does not hold: {broken} broken"
-    lines.append(
-        f"{verdict}. {report.entries} entries, {report.objects} objects, root {report.root}"
-    )
-    return "\n".join(lines)
+    counted = f"{report.entries} entries, {report.objects} objects, root {report.root}"
+    return "\n".join([*report.lines(), f"{report.verdict()}. {counted}"])
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -67,6 +68,40 @@ class Report:
     def holds(self) -> bool:
         """Whether nothing was found broken."""
         return all(finding.level is not Level.BROKEN for finding in self.findings)
+
+    @property
+    def unchecked(self) -> int:
+        """How many things could not be checked here."""
+        return sum(finding.level is Level.UNCHECKED for finding in self.findings)
+
+    def lines(self) -> list[str]:
+        """The findings for people: a line each, and one line for all of a kind unchecked."""
+        kinds = Counter((f.code, f.remedy) for f in self.findings if f.level is Level.UNCHECKED)
+        lines = []
+        for finding in self.findings:
+            if finding.level is not Level.UNCHECKED:
+                lines.append(str(finding))
+            elif count := kinds.pop((finding.code, finding.remedy), 0):
+                times = f"{count} time{'s' if count > 1 else ''}"
+                said = f"{finding.code}: {times}, first {finding.message}. {finding.remedy}"
+                lines.append(f"{finding.level}: {said}")
+        return lines
+
+    def verdict(self) -> str:
+        """One sentence without a full stop: whether it holds, and how far that was seen."""
+        if not self.holds:
+            broken = sum(finding.level is Level.BROKEN for finding in self.findings)
+            rest = f", {self.unchecked} things not checked" if self.unchecked else ""
+            return f"The record does not hold: {broken} broken{rest}"
+        if not self.unchecked:
+            return "The record holds"
+        were = "1 thing was" if self.unchecked == 1 else f"{self.unchecked} things were"
+        lacking = any(
+            finding.level is Level.UNCHECKED and "pyarrow" in finding.remedy
+            for finding in self.findings
+        )
+        then = "install pyarrow to check them" if lacking else "the lines above say why"
+        return f"The record holds as far as it was checked: {were} not, {then}"
 
     def document(self) -> dict[str, object]:
         """The report as one JSON object."""

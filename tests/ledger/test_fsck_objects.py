@@ -337,3 +337,10 @@ def test_without_pyarrow_tables_are_unchecked_and_all_else_is_checked(world: Wor
         ("unchecked", "table.unchecked")
     ] * 2
     assert document["objects"] == 9
+    said = audit(*places[:-1], before="sys.modules['pyarrow'] = None").stdout.splitlines()
+    assert len(said) == 2, "one line for all of a kind"
+    assert said[0].startswith("unchecked: table.unchecked: 2 times, first ")
+    assert said[1].startswith(
+        "The record holds as far as it was checked: 2 things were not, "
+        "install pyarrow to check them. "
+    )
