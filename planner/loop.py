@@ -37,8 +37,10 @@ from tieout.planner.prompt import INSTRUCTIONS, INSTRUCTIONS_ROLE
 from tieout.planner.questions import Question
 from tieout.planner.replies import plan_text
 from tieout.planner.report import Report, make_report, report_text
+from tieout.planner.written import EXHAUSTED, NO_FURTHER_TURN, no_further_turn
 
 PROBLEMS_SHOWN_MAX: Final = 10
+MESSAGE_CHARS_MAX: Final = 2_000
 _ENDINGS: Final = {
     ReplyOutcome.REFUSAL: "model.refusal",
     ReplyOutcome.MAX_TOKENS: "model.max_tokens",
@@ -103,7 +105,7 @@ class Loop:
         except _Ended as end:
             code, message = end.code, end.message
         if answer is None:
-            answer = Answer(AnswerStatus.FAILED, f"No answer: {message} ({code}).")
+            answer = Answer(AnswerStatus.FAILED, f"No answer: {message.rstrip('.')} ({code}).")
         elif answer.problems:
             code, message = "answer.not_filled", f"{len(answer.problems)} places are not filled"
         report = make_report(
@@ -184,7 +186,7 @@ class Loop:
             reply = self.model.ask(request)
         except ModelError as error:
             self._record_no_reply(error, subject, inputs)
-            raise _Ended(error.code, error.message) from error
+            raise _Ended(error.code, str(error)[:MESSAGE_CHARS_MAX]) from error
         return reply, self._record_reply(reply, subject, inputs)
 
     def _record_no_reply(self, error: ModelError, subject: str, inputs: tuple[Input, ...]) -> None:
@@ -200,7 +202,8 @@ class Loop:
                     for n, attempt in enumerate(error.attempts, start=1)
                 ),
                 executor=self.model_info,
-                outcome=Outcome(Status.FAILED, error.code, error.message),
+                # With place and remedy: it is all that a replay has to say the same again.
+                outcome=Outcome(Status.FAILED, error.code, str(error)[:MESSAGE_CHARS_MAX]),
             )
         )
         self.receipts.append(receipt)
@@ -210,7 +213,7 @@ class Loop:
         self.tokens += (use.input_tokens or 0) + (use.output_tokens or 0)
         outcome = DONE
         if reply.outcome is not ReplyOutcome.COMPLETE:
-            outcome = Outcome(Status.FAILED, _ENDINGS[reply.outcome], reply.detail)
+            outcome = Outcome(Status.FAILED, _ending(reply), reply.detail)
         (receipt,) = self.recorder.record(
             RowDraft(
                 kind=Kind.MODEL_REPLY,
@@ -246,7 +249,10 @@ class Loop:
     def _check(self, reply: Reply) -> None:
         """stop_reason before the text: a reply that was cut short is not read as a plan."""
         if reply.outcome is not ReplyOutcome.COMPLETE:
-            raise _Ended(_ENDINGS[reply.outcome], reply.detail or str(reply.outcome))
+            code, said = _ending(reply), reply.detail or str(reply.outcome)
+            if code == NO_FURTHER_TURN:
+                said = no_further_turn([receipt.outcome for receipt in self.receipts])
+            raise _Ended(code, said[:MESSAGE_CHARS_MAX])
         if len(reply.text) > self.limits.reply_chars_max:
             raise _Ended("limit.reply", f"the reply has {len(reply.text)} characters")
         if self.tokens > self.limits.question_tokens_max:
@@ -337,7 +343,7 @@ class Loop:
         status = report.answer.status
         outcome = DONE
         if status is AnswerStatus.FAILED:
-            outcome = Outcome(Status.FAILED, report.code, report.message[:2_000])
+            outcome = Outcome(Status.FAILED, report.code, report.message[:MESSAGE_CHARS_MAX])
         cited = {f.citation.address for f in report.answer.figures if f.citation}
         used = [s for s in self.world.steps.values() if s.ok]
         (receipt,) = self.recorder.record(
@@ -357,6 +363,13 @@ class Loop:
             )
         )
         return receipt
+
+
+def _ending(reply: Reply) -> str:
+    """The code of a reply that is no whole text."""
+    if reply.outcome is ReplyOutcome.ERROR and reply.detail == EXHAUSTED:
+        return NO_FURTHER_TURN
+    return _ENDINGS[reply.outcome]
 
 
 def _placed_plan(reply: str) -> str:

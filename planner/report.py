@@ -8,6 +8,7 @@ Source: DESIGN §7; docs/FORMAT.md §9.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -45,7 +46,11 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A question's outcome. code, message: why it failed, "" otherwise."""
+    """A question's outcome. code, message: why it failed, "" otherwise.
+
+    ways_out: what was advised at each refusal, "" for none; told to people, no part of the
+    document.
+    """
 
     question: Question
     answer: Answer
@@ -56,6 +61,7 @@ class Report:
     steps: tuple[Mapping[str, Json], ...]
     refusals: tuple[Mapping[str, Json], ...]
     unused: tuple[str, ...]
+    ways_out: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -103,6 +109,7 @@ def make_report(
     message: str = "",
 ) -> Report:
     """The report of a question. receipts: of every step and refusal, in order."""
+    refused = [receipt for receipt in receipts if receipt.outcome.status in _NOT_DONE]
     return Report(
         question=question,
         answer=answer,
@@ -111,10 +118,9 @@ def make_report(
         message=message,
         expectations=_expectations(question, answer),
         steps=tuple(_step(receipt) for receipt in receipts if receipt.kind in _STEP_KINDS),
-        refusals=tuple(
-            _refusal(receipt) for receipt in receipts if receipt.outcome.status in _NOT_DONE
-        ),
+        refusals=tuple(_refusal(receipt) for receipt in refused),
         unused=_unused(answer, world),
+        ways_out=tuple(_way_out(receipt, world) for receipt in refused),
     )
 
 
@@ -146,6 +152,12 @@ def _refusal(receipt: Receipt) -> dict[str, Json]:
         "line": None if position is None else position.line,
         "column": None if position is None else position.column,
     }
+
+
+def _way_out(receipt: Receipt, world: World) -> str:
+    """The way out as the model was shown it, "" where nothing was shown."""
+    address = receipt.parts.get("refusal")
+    return "" if address is None else str(json.loads(world.store.get(address))["way_out"])
 
 
 def _unused(answer: Answer, world: World) -> tuple[str, ...]:
@@ -194,10 +206,11 @@ def _same(expected: str, found: str) -> bool:
 def report_text(report: Report) -> str:
     """The report for a person: prose, then each number with label, reason, flags and place."""
     answer = report.answer
+    # The prose of a question without any answer is the message itself.
+    said = "" if report.message.rstrip(".") in answer.prose else f": {report.message}"
     lines = [
         f"Question  {report.question.id}: {report.question.text}",
-        f"Status    {answer.status}"
-        + (f" ({report.code}: {report.message})" if report.code else ""),
+        f"Status    {answer.status}" + (f" ({report.code}{said})" if report.code else ""),
         "",
         *printable_lines(answer.prose),
         "",
@@ -210,16 +223,24 @@ def report_text(report: Report) -> str:
     lines += [_typed_line(number) for number in typed]
     lines += [
         f"  {'ties' if e.holds else 'DOES NOT TIE'}: {e.name} {e.what} expected {e.expected}, "
-        f"found {e.found}"
+        f"found {'nothing' if e.found is None else e.found}"
         for e in report.expectations
     ]
-    lines += [
-        f"  {r['outcome']} {r['subject']} {r['code']}: {r['message']}" for r in report.refusals
-    ]
+    ways_out = report.ways_out or ("",) * len(report.refusals)
+    for refusal, way_out in zip(report.refusals, ways_out, strict=True):
+        lines += _refusal_lines(refusal, way_out)
     lines += [f"  result not used: {name}" for name in report.unused]
     lines += [f"  problem: {problem}" for problem in answer.problems]
     # Foreign words stand in most of these lines; none of them may draw a line of its own.
     return page(lines) + "\n"
+
+
+def _refusal_lines(refusal: Mapping[str, Json], way_out: str) -> list[str]:
+    place = "" if refusal["line"] is None else f" at line {refusal['line']}"
+    if refusal["column"] is not None:
+        place += f", column {refusal['column']}"
+    head = f"  {refusal['outcome']} {refusal['subject']}{place} {refusal['code']}"
+    return [f"{head}: {refusal['message']}", *([f"    way out: {way_out}"] if way_out else [])]
 
 
 def _figure_line(figure: Figure) -> str:

@@ -206,7 +206,7 @@ class _Replies:
         )
         output = row.deterministic_output
         if output is None:
-            raise ModelError(
+            raise _RecalledError(
                 row.outcome.code,
                 row.outcome.message,
                 remedy="This is how the recorded run ended.",
@@ -239,6 +239,13 @@ def _use(model: ModelUse) -> ReplyUse:
         api_version=model.api_version or "",
         base_url=model.base_url or "",
     )
+
+
+class _RecalledError(ModelError):
+    """The error of a past run: its recorded message holds place and remedy already."""
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class _Recalled(RecordedModel):

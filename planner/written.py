@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Final
 
+from tieout.ledger.row import Outcome, Status
 from tieout.planner.errors import PlannerError
 from tieout.planner.model import (
     JSON_MEDIA_TYPE,
@@ -17,13 +19,22 @@ from tieout.planner.model import (
 )
 from tieout.planner.replies import JsonSubject, read_json
 
-__all__ = ["PLAN_FILE_CHARS_MAX", "TURNS_MAX", "WrittenModel", "written_reply"]
+__all__ = [
+    "EXHAUSTED",
+    "NO_FURTHER_TURN",
+    "PLAN_FILE_CHARS_MAX",
+    "TURNS_MAX",
+    "WrittenModel",
+    "no_further_turn",
+    "written_reply",
+]
 
 PLAN_FILE_CHARS_MAX: Final = 4_000_000
 """The longest plan file, in characters."""
 TURNS_MAX: Final = 1_000
 """The most turns in one plan file; the loop's own bound is far lower."""
 EXHAUSTED: Final = "the plan file has no further turn"
+NO_FURTHER_TURN: Final = "plan.no_further_turn"
 
 _REMEDY: Final = 'Write the plan as {"turns": [ {"steps": [...]}, {"answer": {...}} ]}.'
 _SPACE_AND_COMMA: Final = " \t\r\n,"
@@ -81,6 +92,17 @@ def written_reply(payload: bytes) -> Reply:
         outcome=ReplyOutcome.COMPLETE if done else ReplyOutcome.ERROR,
         detail="" if done else EXHAUSTED,
     )
+
+
+def no_further_turn(outcomes: Sequence[Outcome]) -> str:
+    """Why a plan file came to its end before an answer. outcomes: of its steps and texts so far.
+
+    A plan that was written for what would succeed ends where something did not.
+    """
+    undone = [o for o in outcomes if o.status in (Status.REFUSED, Status.FAILED)]
+    if not undone:
+        return f"{EXHAUSTED}, and none of its turns is an answer"
+    return f"{EXHAUSTED} after {undone[-1].code}: {undone[-1].message}"
 
 
 def _turns(plan: bytes, place: str) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from tieout.ledger.row import Kind, Status
 from tieout.planner.choice import written
 from tieout.planner.loop import Loop
 from tieout.planner.questions import Question
+from tieout.planner.report import report_text
 
 PRODUCT = '{"steps": [{"do": "sql", "id": "p", "sql": "SELECT 45 * 12 AS x"}]}'
 ANSWER = '{"answer": {"prose": "It is {x}.", "figures": {"x": {"step": "p", "column": "x"}}}}'
@@ -83,7 +84,7 @@ def test_time_and_run_stand_in_no_artifact(engine):
 @pytest.mark.parametrize(
     ("turns", "limits", "code"),
     [
-        ([PRODUCT], {}, "model.unusable_reply"),
+        ([PRODUCT], {}, "plan.no_further_turn"),
         ([PRODUCT, ANSWER], {"turns_max": 1}, "limit.turns"),
         ([PRODUCT.replace("]", "," + PRODUCT[11:-2].replace('"p"', '"p2"') + "]"), ANSWER], {"steps_max": 1}, "limit.steps"),
         (["{}", "{}"], {"refusals_max": 1}, "limit.refusals"),
@@ -99,6 +100,27 @@ def test_every_way_out_is_an_outcome(engine, turns, limits, code):
     assert (last.kind, last.outcome.status, last.outcome.code) == (Kind.REPORT, Status.FAILED, code)
     assert run.report["message"]
     assert not run.delivered.report.holds
+
+
+def test_a_plan_file_that_ends_after_a_refusal_says_which(engine):
+    run = Run(engine, '{"steps": [{"do": "sql", "id": "p", "sql": "SELECT FROM x WHERE"}]}')
+    (refusal,) = run.report["refusals"]
+    assert run.report["code"] == "plan.no_further_turn"
+    assert f"after {refusal['code']}: {refusal['message']}" in run.report["message"]
+    told = report_text(run.delivered.report)
+    assert (
+        f"{refusal['outcome']} q/t1/p at line {refusal['line']}, column {refusal['column']} "
+        in told
+    )
+    (way_out,) = run.delivered.report.ways_out
+    assert way_out
+    assert f"\n    way out: {way_out}\n" in told
+
+
+def test_a_plan_file_without_an_answer_says_so_once(engine):
+    run = Run(engine, PRODUCT)
+    assert "none of its turns is an answer" in run.report["prose"]
+    assert report_text(run.delivered.report).count("none of its turns") == 1
 
 
 def test_a_plan_that_is_refused_goes_back_and_is_repaired(engine):
