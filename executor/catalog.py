@@ -16,21 +16,20 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tieout.executor.errors import ExecutorError, Exit
+from tieout.executor.field_faults import field_fault
 from tieout.executor.limits import Limits
 
 CATALOG_NAME: Final = "tieout.toml"
 SOURCE_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 TOML_BYTES_MAX: Final = 4 * 1024 * 1024
 
-TypeText = Annotated[
-    str,
-    Field(
-        pattern=(
-            r"^(BOOLEAN|BIGINT|INTEGER|HUGEINT|DATE|TIMESTAMP|TIMESTAMPTZ|VARCHAR|DECIMAL|"
-            r"DECIMAL\(\d{1,2}, ?\d{1,2}\))$"
-        )
-    ),
-]
+_TYPES: Final = "BOOLEAN|BIGINT|INTEGER|HUGEINT|DATE|TIMESTAMP|TIMESTAMPTZ|VARCHAR|DECIMAL"
+_TYPE_PATTERN: Final = rf"^({_TYPES}|DECIMAL\(\d{{1,2}}, ?\d{{1,2}}\))$"
+_RULES: Final = {
+    _TYPE_PATTERN: f"one of {_TYPES.replace('|', ', ')}, or DECIMAL(18,2) with digits of your own",
+}
+
+TypeText = Annotated[str, Field(pattern=_TYPE_PATTERN)]
 
 
 class _Declared(BaseModel):
@@ -143,7 +142,8 @@ def load_catalog(path: Path) -> Catalog:
 
 def parse_catalog(payload: bytes, *, root: Path, place: str) -> Catalog:
     """The catalog in these bytes; `load_catalog` says what it raises."""
-    file = validate_toml(_File, parse_toml(payload, place=place, code="catalog"), place, "catalog")
+    document = parse_toml(payload, place=place, code="catalog")
+    file = validate_toml(_File, document, place, "catalog", rules=_RULES)
     folded: dict[str, str] = {}
     for name, table in file.source.items():
         _check_source(name, table, place)
@@ -227,19 +227,18 @@ def parse_toml(payload: bytes, *, place: str, code: str) -> dict[str, Any]:
 _M = TypeVar("_M", bound=BaseModel)
 
 
-def validate_toml(kind: type[_M], document: dict[str, Any], place: str, code: str) -> _M:
-    """The document as a value of this kind. Raises ExecutorError CODE.field."""
+def validate_toml(
+    kind: type[_M], document: dict[str, Any], place: str, code: str, *, rules: Mapping[str, str]
+) -> _M:
+    """The document as a value of this kind. rules: patterns of the kind in words.
+
+    Raises ExecutorError CODE.field.
+    """
     try:
         return kind.model_validate(document)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            message, remedy = f"the key {where} is not known", "Correct or remove it."
-        elif first["type"] == "missing":
-            message, remedy = f"the key {where} is missing", "Add it."
-        else:
-            message, remedy = f"the key {where} is not right: {first['msg']}", "Correct it."
+        message, remedy = field_fault(kind, document, first, rules)
         raise _wrong(f"{code}.field", message, place, remedy) from error
 
 

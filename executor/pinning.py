@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tieout.artifacts.address import Address
+from tieout.artifacts.errors import RoomError
 from tieout.executor.catalog import Source
+from tieout.executor.errors import SourcesRefused
 from tieout.executor.limits import Limits
 from tieout.executor.receive import receive
 from tieout.executor.record import HOUSE, Recorder, RowDraft
@@ -61,9 +63,18 @@ def pin(
     """Read each source as it is now and pin it, unless just these bytes were pinned last.
 
     All sources are read before anything is stored: a fault in one pins none.
-    Raises ExecutorError as receiving and reading do; what the store and the log raise.
+    Raises ExecutorError as receiving and reading do, SourcesRefused where several sources have
+    a fault; what the store and the log raise.
     """
-    snapshots = [build(source, receive(source, root, limits)) for source in sources]
+    snapshots: list[Snapshot] = []
+    faults: list[RoomError] = []
+    for source in sources:
+        try:
+            snapshots.append(build(source, receive(source, root, limits)))
+        except RoomError as error:
+            faults.append(error)
+    if faults:
+        raise SourcesRefused(faults[0], tuple(faults[1:])) if faults[1:] else faults[0]
     return tuple(_pin(snapshot, recorder) for snapshot in snapshots)
 
 

@@ -9,15 +9,19 @@ import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from tieout.executor.catalog import parse_toml, read_toml_bytes, validate_toml
 from tieout.ledger.citation import Label
-from tieout.planner.errors import PlannerError
+from tieout.planner.errors import Exit, PlannerError
 
 QUESTIONS_MAX = 10_000
+ID_PATTERN: Final = r"^[a-z0-9][a-z0-9_.-]{0,79}$"
+_RULES: Final = {
+    ID_PATTERN: "1 to 80 lower-case letters, digits, _, . and -, a letter or digit first"
+}
 RESERVED = frozenset({"run", "batch", "latest", "ended"})
 """Subjects of the ledger's own rows, and names that `show` understands."""
 
@@ -27,7 +31,7 @@ class _Declared(BaseModel):
 
 
 class _Question(_Declared):
-    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,79}$")]
+    id: Annotated[str, Field(pattern=ID_PATTERN)]
     text: Annotated[str, Field(min_length=1, max_length=10_000)]
     sources: list[str]
     plan: str | None = None
@@ -75,9 +79,8 @@ def load_questions(path: Path, known_sources: frozenset[str]) -> QuestionFile:
     questions.as_of, questions.label.
     """
     payload = read_toml_bytes(path, "questions")
-    file = validate_toml(
-        _File, parse_toml(payload, place=str(path), code="questions"), str(path), "questions"
-    )
+    document = parse_toml(payload, place=str(path), code="questions")
+    file = validate_toml(_File, document, str(path), "questions", rules=_RULES)
     seen: set[str] = set()
     questions = []
     for question in file.question:
@@ -137,9 +140,12 @@ def _wrong(code: str, message: str, path: Path) -> PlannerError:
 
 
 def single_question(
-    text: str, *, sources: tuple[str, ...], plan: bytes | None, as_of: str
+    text: str, *, sources: tuple[str, ...], plan: bytes | None, as_of: str, plan_name: str = "plan"
 ) -> QuestionFile:
-    """One question that stands in no file. Raises PlannerError questions.as_of, questions.empty."""
+    """One question that stands in no file. plan_name: the plan file's name without its folder.
+
+    Raises PlannerError questions.as_of, questions.empty.
+    """
     if not text.strip():
         raise PlannerError("questions.empty", "the question is empty", remedy="Say what to find.")
     question = Question(
@@ -147,9 +153,27 @@ def single_question(
         text=text,
         sources=sources,
         plan=plan,
-        plan_name="plan" if plan is not None else "",
+        plan_name=plan_name if plan is not None else "",
         as_of=_date(as_of, Path("--as-of")) if as_of else "",
         expect={},
         expect_labels={},
     )
     return QuestionFile("ask", text.encode("utf-8", "replace"), (question,))
+
+
+def given_plan(plan: object) -> tuple[bytes | None, str]:
+    """The bytes of a plan and its name without a folder, since the name is recorded.
+
+    plan: bytes, the path of a plan file, or None. Raises PlannerError plan.kind, ExecutorError
+    plan.missing, plan.unreadable, plan.too_large.
+    """
+    if plan is None or isinstance(plan, bytes):
+        return plan, "plan"
+    if isinstance(plan, str | Path):
+        return read_toml_bytes(Path(plan), "plan"), Path(plan).name
+    raise PlannerError(
+        "plan.kind",
+        f"a plan is bytes or the path of a file, not {type(plan).__name__}",
+        remedy="Give Path('NAME.json'), or the file's bytes.",
+        exit_code=Exit.USAGE,
+    )

@@ -297,3 +297,88 @@ def test_ask_of_a_server_that_refuses(tmp_path):
     assert done.code == 3
     assert "model.bad_request" in done.document["questions"][0]["prose"]
     assert os.path.exists(folder / ".tieout" / "ledger.sqlite")
+
+
+# --- what a new user meets first --------------------------------------------------------------
+
+
+def test_a_program_finds_one_line_on_standard_error(here, capsys):
+    for arguments in (["nonsense"], ["run"], ["show", "--rows", "many"], ["replay", "r-unknown"]):
+        code, out, err = called(capsys, *arguments, "--json")
+        assert (code in (2, 4), out) == (True, "")
+        (line,) = err.splitlines()
+        assert json.loads(line)["remedy"]
+    assert "many" in json.loads(called(capsys, "show", "--rows", "many", "--json")[2])["message"]
+    assert called(capsys, "run", "questions.toml", "--json")[2] == ""
+
+
+def test_a_failed_question_names_the_key_and_the_server(tmp_path, capsys, monkeypatch):
+    folder = make(tmp_path / "w")
+    (folder / "tieout.toml").write_text(
+        (folder / "tieout.toml").read_text() + "[model]\nretries = 0\n"
+    )
+    assert tieout(folder, "init").code == 0
+    done = tieout(folder, "ask", "Do they tie?")
+    assert done.code == 3
+    assert "Set ANTHROPIC_API_KEY" in done.out
+    with MessagesServer([]) as server:
+        gone = server.base_url
+    done = tieout(folder, "ask", "x", "--base-url", gone, ANTHROPIC_API_KEY="x")
+    assert done.code == 3
+    assert gone in done.out
+    assert "Check the base URL" in done.out
+    assert tieout(folder, "replay", "--json").document["agrees"] is True
+
+
+def test_every_bad_source_is_told_at_once(tmp_path):
+    folder = make(tmp_path / "w")
+    assert tieout(folder, "init").code == 0
+    (folder / "bank.csv").unlink()
+    (folder / "gl.csv").write_text("")
+    done = tieout(folder, "snapshot")
+    assert (done.code, done.out) == (4, "")
+    first, second = done.err.splitlines()
+    assert first.startswith("tieout: source.missing: ")
+    assert second.startswith("tieout: csv.empty: ")
+    done = tieout(folder, "run", "questions.toml", "--json")
+    assert (done.code, done.error["code"]) == (4, "source.missing")
+    assert [other["code"] for other in done.error["others"]] == ["csv.empty"]
+    assert len(done.err.splitlines()) == 1
+    entries = tieout(folder, "log", "--json").document["entries"]
+    assert [(e["snapshots"], e["ended"]) for e in entries] == [(0, "source.missing")] * 2
+
+
+def test_log_has_headings_and_takes_a_run_or_a_snapshot(tmp_path):
+    folder = make(tmp_path / "w")
+    assert tieout(folder, "init").code == 0
+    assert tieout(folder, "snapshot").code == 0
+    heads, line = tieout(folder, "log").out.splitlines()
+    assert heads.split() == ["run", "at", "questions", "snapshots", "rows", "ended"]
+    assert heads.index("ended") == line.index("pinned")
+    snapshot = line.split()[0]
+    assert snapshot.startswith("s-")
+    rows = tieout(folder, "log", snapshot, "--json").document["entries"]
+    assert [row["kind"] for row in rows] == ["snapshot"] * 3
+    assert tieout(folder, "log", "--run", snapshot, "--json").document["entries"] == rows
+    assert max(map(len, tieout(folder, "log", snapshot).out.splitlines())) < 160
+
+
+def test_a_plan_may_be_given_as_bytes_or_as_a_file(here, monkeypatch):
+    import tieout as package
+
+    (here / "ask.json").write_text(plan(steps(*TOTALS), ANSWER))
+    with package.open_workspace(here) as workspace:
+        for given in ("ask.json", Path("ask.json"), Path("ask.json").read_bytes()):
+            assert workspace.ask("Do they tie?", sources=["bank", "gl"], plan=given).complete
+        for wrong, code in (("nothing.json", "plan.missing"), (5, "plan.kind")):
+            with pytest.raises(package.Error) as caught:
+                workspace.ask("Do they tie?", plan=wrong)
+            assert caught.value.code == code
+        (here / "bad.json").write_text("{")
+        with pytest.raises(package.Error) as caught:
+            workspace.ask("Do they tie?", plan="bad.json")
+        assert (caught.value.code, "bad.json" in caught.value.place) == ("plan.not_json", True)
+    with pytest.raises(package.Error) as caught:
+        package.open_workspace("nope")
+    assert caught.value.code == "workspace.missing"
+    assert "'nope'" in caught.value.message

@@ -21,7 +21,7 @@ import tieout
 HEAVY = {"duckdb", "sqlglot", "anthropic", "httpx2", "boto3", "botocore"}
 FOREIGN = {"pyarrow", "pydantic", "apsw", "blake3", "cyclopts", "rich", *HEAVY}
 PUBLIC = {
-    "tieout": ["Workspace", "__version__", "init_workspace", "open_workspace"],
+    "tieout": ["Error", "Workspace", "__version__", "init_workspace", "open_workspace"],
     "tieout.artifacts": [
         "Address", "ArtifactError", "RetentionClass", "Store", "Stored", "TableArtifact",
         "TableReader", "TextSnapshot", "canonical", "create_store", "open_store",
@@ -141,6 +141,7 @@ def test_what_a_package_offers(package: str) -> None:
     module = importlib.import_module(package)
     offered = sorted(getattr(module, "__all__", []))
     assert offered == PUBLIC[package]
+    assert package != "tieout" or set(offered) <= set(dir(module))
     for name in offered:
         assert getattr(module, name) is not None
     with pytest.raises(AttributeError, match="no_such_name"):

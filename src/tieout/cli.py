@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App, CycloptsError, Parameter
 
 from tieout import output
 from tieout.artifacts.errors import Exit
+from tieout.executor.errors import ExecutorError
 from tieout.workspace import Workspace, init_workspace, open_workspace
 
 app = App(
@@ -140,12 +141,9 @@ def ask(
         A server that speaks the Messages API.
 
     """
-    from tieout.executor.catalog import read_toml_bytes
-
-    written = None if plan is None else read_toml_bytes(plan, "plan")
     with common.open(model=model, base_url=base_url) as workspace:
         result = workspace.ask(
-            question, sources=source or (), plan=written, as_of=as_of, pinned=pinned
+            question, sources=source or (), plan=plan, as_of=as_of, pinned=pinned
         )
         common.out.batch(workspace, result)
     return output.exit_of(result)
@@ -183,8 +181,10 @@ def show(reference: str = "latest", *, rows: int = 20, common: Common = DEFAULT)
     Parameters
     ----------
     reference:
-        ADDRESS, ADDRESS#ROW, ADDRESS#ROW:COLUMN, ADDRESS@START-END, RUN, RUN/QUESTION,
-        RUN/QUESTION/FIGURE, or QUESTION/FIGURE of the latest run.
+        RUN (an id, the beginning of one, or latest), RUN/QUESTION, RUN/QUESTION/FIGURE;
+        QUESTION, QUESTION/FIGURE (of the newest run that has it); SOURCE (its newest snapshot);
+        ADDRESS (8 or more of its digits; a document's text too), ADDRESS#ROW,
+        ADDRESS#ROW:COLUMN, ADDRESS@START-END (a passage of a text).
     rows:
         How many rows of a table to print.
 
@@ -197,13 +197,13 @@ def show(reference: str = "latest", *, rows: int = 20, common: Common = DEFAULT)
 
 
 @app.command
-def log(*, run: str | None = None, last: int = 0, common: Common = DEFAULT) -> int:
-    """List the runs, or the ledger rows of one run.
+def log(run: str | None = None, *, last: int = 0, common: Common = DEFAULT) -> int:
+    """List the runs and snapshots, or the ledger rows of one of them.
 
     Parameters
     ----------
     run:
-        The run whose rows are listed.
+        The run or snapshot whose rows are listed: its id or the beginning of it, or latest.
     last:
         Only the last so many.
 
@@ -229,4 +229,20 @@ def doctor(*, common: Common = DEFAULT) -> int:
 
 def start(arguments: list[str] | None = None) -> int:
     """Run the command line; every error of ours becomes its exit code."""
-    return output.guarded(lambda: app(arguments), arguments or sys.argv[1:], os.environ)
+    given = sys.argv[1:] if arguments is None else arguments
+    return output.guarded(lambda: _called(given), given, os.environ)
+
+
+def _called(arguments: list[str]) -> object:
+    """Call the command. For people the library draws a box around wrong usage and ends."""
+    if "--json" not in arguments:
+        return app(arguments)
+    try:
+        return app(arguments, print_error=False, exit_on_error=False)
+    except CycloptsError as error:
+        raise ExecutorError(
+            "exit.usage",
+            " ".join(str(error).split()).rstrip("."),
+            remedy="`tieout --help` lists the commands, `tieout COMMAND --help` its options.",
+            exit_code=Exit.USAGE,
+        ) from error

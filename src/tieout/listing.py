@@ -59,5 +59,5 @@ def list_rows(workspace: Workspace, run: str) -> list[dict[str, Json]]:
             if entry.row.deterministic_output
             else "",
         }
-        for entry in workspace.log().of_trace(workspace.run_id(run))
+        for entry in workspace.log().of_trace(workspace.run_id(run, snapshots=True))
     ]

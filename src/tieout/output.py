@@ -10,11 +10,12 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from tieout.artifacts.errors import Exit, RoomError
 from tieout.artifacts.printable import one_line
-from tieout.executor.errors import ExecutorError
+from tieout.executor.errors import ExecutorError, SourcesRefused
 from tieout.ledger.canon import Json
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 DIFFERENCES_SHOWN: Final = 20
 _EXPECTED: Final = re.compile(r"(\d{1,18}):([0-9a-fA-F]{64})", re.ASCII)
+_ADDRESS: Final = re.compile(r"(blake3:[0-9a-f]{12})[0-9a-f]{52}", re.ASCII)
 _WEAK: Final = ("\x1b[33m", "\x1b[0m")
 _BAD: Final = ("\x1b[31m", "\x1b[0m")
 
@@ -94,8 +96,12 @@ class Output:
 
     @contextmanager
     def progress(self) -> Iterator[Progress]:
-        """Progress on standard error."""
-        yield Progress(sys.stderr)
+        """Progress on standard error; none for a program, which reads errors there."""
+        if not self.as_json:
+            yield Progress(sys.stderr)
+            return
+        with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+            yield Progress(nowhere)
 
     def initialised(self, workspace: Workspace) -> None:
         """What `init` made."""
@@ -177,6 +183,7 @@ class Output:
         findings = [finding.document() for finding in report.findings]
         data: dict[str, Json] = {
             "holds": report.holds,
+            "unchecked": report.unchecked,
             "entries": report.entries,
             "objects": report.objects,
             "root": report.root,
@@ -184,10 +191,10 @@ class Output:
             "store": workspace.store.location,
             "findings": [dict(finding) for finding in findings],
         }
-        lines = [str(finding) for finding in report.findings]
-        verdict = "The record holds" if report.holds else "The record does not hold"
+        lines = report.lines()
+        stop = ":" if report.holds and not report.unchecked else "."
         lines.append(
-            f"{verdict}: {report.entries} ledger entries, {report.objects} objects, "
+            f"{report.verdict()}{stop} {report.entries} ledger entries, {report.objects} objects, "
             f"{len(report.findings)} findings"
         )
         if report.holds:
@@ -196,18 +203,26 @@ class Output:
         self.document(Document(data, "\n".join(lines)))
 
     def listed(self, listed: Sequence[Mapping[str, Json]]) -> None:
-        """A list of runs or of ledger rows."""
-        lines = [
-            one_line("  ".join(str(value) for value in row.values() if value != ""))
-            for row in listed
-        ]
-        self.document(
-            Document({"entries": [dict(row) for row in listed]}, "\n".join(lines) or "nothing yet")
-        )
+        """A list of runs or of ledger rows, for people as columns below their headings."""
+        lines = ["nothing yet"]
+        if listed:
+            rows = [tuple(listed[0]), *(tuple(map(_listed_cell, r.values())) for r in listed)]
+            widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+            lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        self.document(Document({"entries": [dict(row) for row in listed]}, "\n".join(lines)))
 
     def diagnosis(self, diagnosis: Diagnosis) -> None:
         """What `doctor` found."""
         self.document(Document(diagnosis.document(), diagnosis.text()))
+
+
+def shortened(text: str) -> str:
+    """The text with addresses cut to what a reader needs; `show` takes them so."""
+    return _ADDRESS.sub(r"\1…", text)
+
+
+def _listed_cell(value: Json) -> str:
+    return shortened(one_line(str(value)))
 
 
 def exit_of(result: BatchResult) -> int:
@@ -252,7 +267,7 @@ def guarded(
 ) -> int:
     """Run a command; an error of ours is told on standard error and becomes its exit code.
 
-    With --json the last line of standard error is a JSON object whenever the code is not 0.
+    With --json standard error is one line, a JSON object, whenever the code is not 0.
     """
     as_json = "--json" in arguments
     try:
@@ -260,13 +275,13 @@ def guarded(
         code = int(found) if isinstance(found, int) else Exit.FINE
         return _ended(code, as_json)
     except RoomError as error:
-        sys.stderr.write(f"tieout: {error.code}: {one_line(str(error), chars_max=20_000)}\n")
         _tell(error, as_json)
         return int(error.exit_code)
     except SystemExit as error:
         return _ended(_usage_code(error), as_json)
     except KeyboardInterrupt:
-        sys.stderr.write("tieout: interrupted; what was recorded stays\n")
+        if not as_json:
+            sys.stderr.write("tieout: interrupted; what was recorded stays\n")
         return _ended(Exit.INTERRUPTED, as_json)
     except BrokenPipeError:
         # The reader of standard output is gone; nothing more can be told there.
@@ -275,9 +290,10 @@ def guarded(
     except Exception:
         if environ.get("TIEOUT_DEBUG"):
             raise
-        sys.stderr.write(traceback.format_exc())
-        sys.stderr.write("tieout: this is a bug of ours; the record so far is kept\n")
-        return _ended(Exit.BUG, as_json)
+        if not as_json:
+            sys.stderr.write(traceback.format_exc())
+            sys.stderr.write("tieout: this is a bug of ours; the record so far is kept\n")
+        return _ended(Exit.BUG, as_json, place=traceback.format_exc())
 
 
 _VERDICTS: Final[Mapping[int, tuple[str, str, str]]] = {
@@ -306,7 +322,11 @@ _VERDICTS: Final[Mapping[int, tuple[str, str, str]]] = {
         "the run was recorded by another build",
         "Replay with the recorded build; equality across builds is not promised.",
     ),
-    Exit.BUG: ("exit.bug", "this is a bug of ours", "Report it with the lines above."),
+    Exit.BUG: (
+        "exit.bug",
+        "this is a bug of ours; the record so far is kept",
+        "Report it with all that is said of it here.",
+    ),
     Exit.INTERRUPTED: (
         "exit.interrupted",
         "it was interrupted; what was recorded stays",
@@ -315,17 +335,25 @@ _VERDICTS: Final[Mapping[int, tuple[str, str, str]]] = {
 }
 
 
-def _ended(code: int, as_json: bool) -> int:
+def _ended(code: int, as_json: bool, *, place: str = "") -> int:
     """Tell a program that reads standard error what the code means; the code."""
-    if code in _VERDICTS:
+    if as_json and code in _VERDICTS:
         name, message, remedy = _VERDICTS[code]
-        _tell(RoomError(name, message, remedy=remedy), as_json)
+        _tell(RoomError(name, message, place=place, remedy=remedy), as_json)
     return code
 
 
 def _tell(error: RoomError, as_json: bool) -> None:
+    """The error, and those of other sources that came with it: lines for people, or one object."""
+    others = error.others if isinstance(error, SourcesRefused) else ()
     if as_json:
-        sys.stderr.write(json.dumps(error.document(), ensure_ascii=False) + "\n")
+        document: dict[str, Json] = {**error.document()}
+        if others:
+            document["others"] = [{**other.document()} for other in others]
+        sys.stderr.write(json.dumps(document, ensure_ascii=False) + "\n")
+        return
+    for one in (error, *others):
+        sys.stderr.write(f"tieout: {one.code}: {one_line(str(one), chars_max=20_000)}\n")
 
 
 def _usage_code(error: SystemExit) -> int:

@@ -7,6 +7,7 @@ environment of the model's own client and are never written down.
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -152,7 +153,18 @@ def _bad_config(path: Path, message: str) -> ExecutorError:
 
 
 def catalog_at(workspace: Path | None) -> Catalog:
-    """The catalog of a workspace folder, or of the one found upwards from here."""
+    """The catalog of a workspace folder, or of the one found upwards from here.
+
+    Raises ExecutorError workspace.missing, and what `load_catalog` raises.
+    """
     if workspace is not None:
+        if not (workspace / CATALOG_NAME).exists():
+            raise ExecutorError(
+                "workspace.missing",
+                f"there is no {CATALOG_NAME} in {str(workspace)!r}",
+                place=str(workspace.absolute()),
+                remedy=f"`tieout init {shlex.quote(str(workspace))}` makes a workspace there.",
+                exit_code=Exit.NO_WORKSPACE,
+            )
         return load_catalog(workspace / CATALOG_NAME)
     return load_catalog(find_catalog(Path.cwd()))

@@ -200,17 +200,22 @@ class Workspace:
         text: str,
         *,
         sources: Sequence[str] = (),
-        plan: bytes | None = None,
+        plan: bytes | str | Path | None = None,
         as_of: str = "",
         pinned: bool = False,
     ) -> BatchResult:
-        """Ask one question over some sources, all without names; a model plans without a plan."""
-        from tieout.planner.questions import single_question
+        """Ask one question over some sources, all without names; a model plans without a plan.
+
+        plan: the bytes of a plan, or the path of its file. Raises ExecutorError plan.missing,
+        plan.unreadable, plan.kind, and what `run_questions` raises.
+        """
+        from tieout.planner.questions import given_plan, single_question
 
         names = tuple(sources) or tuple(self.catalog.sources)
         for name in names:
             self.catalog.source(name)
-        file = single_question(text, sources=names, plan=plan, as_of=as_of)
+        written, called = given_plan(plan)
+        file = single_question(text, sources=names, plan=written, plan_name=called, as_of=as_of)
         return self.run_questions(file, pinned=pinned)
 
     def run_questions(
@@ -278,14 +283,22 @@ class Workspace:
 
         return Drill(self.log(), self.store)
 
-    def run_id(self, text: str) -> str:
-        """A run's id by itself, its beginning or `latest`. Raises ExecutorError run.unknown."""
+    def run_id(self, text: str, *, snapshots: bool = False) -> str:
+        """A run's id by itself, its beginning or `latest`. Raises ExecutorError run.unknown.
+
+        snapshots: what pinned sources without asking anything has an id as well.
+        """
         from tieout.ledger.row import Kind
 
-        runs = [e.row.trace_id for e in self.log().entries() if e.row.kind is Kind.RUN]
+        asked: dict[str, bool] = {}
+        for entry in self.log().entries():
+            run = entry.row.trace_id
+            asked[run] = asked.get(run, False) or entry.row.kind is Kind.RUN
+        runs = [run for run, is_run in asked.items() if is_run]
         if text == "latest" and runs:
             return runs[-1]
-        found = [run for run in runs if run == text] or [r for r in runs if r.startswith(text)]
+        known = list(asked) if snapshots else runs
+        found = [run for run in known if run == text] or [r for r in known if r.startswith(text)]
         if len(found) == 1:
             return found[0]
         raise ExecutorError(
@@ -360,15 +373,10 @@ class Workspace:
 
     def _choose(self, question: Question) -> ModelChoice:
         from tieout.planner.batch import ModelChoice
+        from tieout.planner.choice import claude, written
 
         settings = self._run_settings()
-        if question.plan is not None:
-            from tieout.planner.choice import written
-
-            return ModelChoice(*written(question))
-        from tieout.planner.choice import claude
-
-        return ModelChoice(*claude(settings))
+        return ModelChoice(*(claude(settings) if question.plan is None else written(question)))
 
     def _run_settings(self) -> dict[str, Json]:
         limits = self.catalog.limits

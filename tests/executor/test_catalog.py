@@ -88,6 +88,36 @@ def test_mistakes(text, code, said):
     assert error.remedy
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            HEAD + BANK + '[source.bank.column.a]\ntype = "MONEY"\n',
+            ("source.bank.column.a.type must be one of BOOLEAN, BIGINT, INTEGER, HUGEINT, DATE, "
+            "TIMESTAMP, TIMESTAMPTZ, VARCHAR, DECIMAL, or DECIMAL(18,2) with digits of your own"),
+        ),
+        (HEAD + BANK + 'kee = ["x"]\n', "known there: file, folder, key, note, encoding,"),
+        (
+            HEAD + BANK + '[source.bank.column.a]\nkind = "x"\n',
+            "known there: type, decimal, grouping, negative, date_order, format, empty, note",
+        ),
+        (HEAD + "[surprise]\n", "known there: workspace, source, model, limits"),
+        (
+            HEAD + BANK + '[source.bank.column.a]\ndate_order = "any"\n',
+            "must be one of 'day first', 'month first' or 'year first'",
+        ),
+        (HEAD + BANK + "key = 5\n", "source.bank.key must be a list in brackets"),
+        (HEAD + BANK + "key = ['a', 5]\n", "source.bank.key 2 must be a text in quotes"),
+        (HEAD + "[model]\nretries = 11\n", "model.retries must be at most 10"),
+        (HEAD + "[limits]\nturns_max = true\n", "limits.turns_max must be a whole number"),
+    ],
+)  # fmt: skip
+def test_a_fault_says_what_is_allowed(text, said):
+    with pytest.raises(ExecutorError) as caught:
+        parsed(text)
+    assert said in caught.value.message
+
+
 def test_bytes_that_are_no_text():
     with pytest.raises(ExecutorError) as caught:
         parse_catalog(b"# \xff", root=Path("/w"), place="p")

@@ -68,6 +68,22 @@ def test_mistakes(tmp_path, text, code):
     assert error.exit_code == 4
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (Q + Q.replace('"q"', '"Q 1"'), "question 2 ('Q 1').id must be 1 to 80 lower-case letters"),
+        (Q + "surprise = 1\n", "question 1 ('q').surprise is not known; known there: id, text,"),
+        (Q + '[[question]]\nid = "r"\n', "question 2 ('r').text is missing"),
+        (Q + "[question.expect]\nx = 1.0\n", "question 1 ('q').expect.x must be a text in quotes"),
+        ("question = []\n", "question must be a list of at least 1"),
+    ],
+)
+def test_a_fault_names_the_question_and_what_is_allowed(tmp_path, text, said):
+    with pytest.raises(RoomError) as caught:
+        load_questions(written(tmp_path, text), KNOWN)
+    assert said in caught.value.message
+
+
 def test_one_question():
     file = single_question("How much?", sources=("bank",), plan=None, as_of="2026-06-30")
     (one,) = file.questions
