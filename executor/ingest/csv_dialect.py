@@ -271,6 +271,13 @@ def _found_header(
         return first, "", plain
     common = Counter(widths[index] for index in counted).most_common(1)[0][0]
     if common in (widths[first], -1) or common < 2:
+        named = _names_below(records, dialect, counted, widths[first])
+        if named is not None:
+            doubt = (
+                f"line {lines[first]} leaves fields empty and line {lines[named]} is full of"
+                " names: nothing decides which of them is the header"
+            )
+            return named, doubt, plain
         headless = _reads_like_data(records, dialect, counted, widths[first])
         doubt = f"every field of line {lines[first]} reads like the values below it"
         return first, (doubt if headless else ""), plain
@@ -296,6 +303,29 @@ def _texts(records: Records, dialect: Dialect, index: int) -> list[str]:
 
 def _are_names(fields: list[str]) -> bool:
     return all(field and kind_of(field) == "text" for field in fields)
+
+
+def _names_below(records: Records, dialect: Dialect, counted: list[int], width: int) -> int | None:
+    """The first record as full as most, when it is one of names and the first of all is not full.
+
+    Where the names are like the values below them, the first of all must be mostly empty: a
+    header may lack a name.
+    """
+    filled = sum(map(bool, _texts(records, dialect, counted[0])))
+    if filled >= width:
+        return None
+    body = [index for index in counted[1:] if dialect.width(records.texts[index]) == width]
+    counts = [sum(map(bool, _texts(records, dialect, index))) for index in body]
+    usual = Counter(counts).most_common(1)[0][0] if counts else 0
+    if filled >= usual:
+        return None
+    place = next(place for place, count in enumerate(counts) if count >= usual)
+    names = [text for text in _texts(records, dialect, body[place]) if text]
+    below = body[place + 1 :]
+    if not below or not _are_names(names) or len(set(names)) < len(names):
+        return None
+    typed = any(_kinds_below(records, dialect, below, width))
+    return body[place] if typed or 2 * filled < usual else None
 
 
 def _reads_like_data(records: Records, dialect: Dialect, counted: list[int], width: int) -> bool:

@@ -172,6 +172,32 @@ def test_preamble_is_found_and_kept():
     assert "line 4 is the first with 3 fields" in reading.reasons["header"]
 
 
+FILLED_UP = {
+    # A first record that leaves fields empty, and the line that may be the header; 0: none.
+    "account": ("Konto;DE12 3456;;;\nDatum;Text;Betrag;Saldo;Info\n13.02.2026;x;1,0;2,0;a\n", 2),
+    "two lines": ("Konto;7;;\nZeitraum;Mai;;\n;;;\nTag;An;Betrag;Wer\n13.02.2026;x;1,0;a\n", 4),
+    "each line ends so": ("Konto;7;;;\nTag;An;Betrag;Wer;\n13.02.2026;x;1,0;a;\n", 2),
+    "title over texts": ("Report,,\nName,City,Note\nA,B,C\nD,E,F\n", 2),
+    "a name is missing": ("a,b,\nx,y,z\nu,v,w\n", 0),
+    "an index without a name": (",city\nx,Oslo\ny,Rome\n", 0),
+    "values below": ("name,,,\nalice,p,q,1\nbob,r,s,2\n", 0),
+    "a pivot": (",Q1,Q2\nrev,1,2\ncost,3,4\n", 0),
+}
+
+
+@pytest.mark.parametrize("case", list(FILLED_UP))
+def test_preamble_filled_up_with_delimiters_is_asked_about(case):
+    text, line = FILLED_UP[case]
+    if not line:
+        assert read(text.encode()).header_line == 1
+        return
+    error = refusal(text.encode())
+    assert (error.code, error.place) == ("csv.header", f"src, line {line}")
+    assert error.remedy.endswith(f"under [source.src] add: header_line = {line}")
+    assert read(text.encode(), header_line=line).data_rows == text.count("\n") - line
+    assert read(text.encode(), header_line=1).header_line == 1
+
+
 def test_preamble_of_the_same_width_is_declared():
     raw = PREAMBLE.replace(";To", "").replace(";A\r", "\r").replace(";B\r", "\r").encode()
     reading = read(raw, header_line=4)
