@@ -17,12 +17,12 @@ _TOTAL = re.compile(TOTAL_PATTERN, re.IGNORECASE)
 _OPENING = re.compile(r"\W*(?:opening|(?:balance )?(?:brought|b/[fd]))", re.IGNORECASE)
 # What may follow when the field names nothing but the total: no vendor, no group.
 _TAIL = re.compile(
-    r"(?:amounts?|net|gross|generale?|due|balances?|sum|debits?|credits?|records?|rows?|items?|lines?"
-    r"|entries|transactions?|count|of|for|the|at|as|on|per|by|date|period|to|from|month|year|page|and"
-    r"|am|zum|bis|vom|und|forward|carried|down"
+    r"(?:amounts?|net|gross|generale?|due|balances?|sum|debits?|credits?|records?|rows?|items?"
+    r"|lines?|entries|transactions?|count|of|for|the|at|as|on|per|by|date|period|to|from|month|year"
+    r"|page|and|am|zum|bis|vom|und|forward|carried|down"
     r"|eur|usd|gbp|chf|jpy|cad|aud|nzd|sek|nok|dkk|pln|czk"
-    r"|jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:tember)?"
-    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+    r"|jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sep(?:tember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 )
 _WORD = re.compile(r"[^\W\d_]+")
 
