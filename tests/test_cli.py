@@ -382,3 +382,70 @@ def test_a_plan_may_be_given_as_bytes_or_as_a_file(here, monkeypatch):
         package.open_workspace("nope")
     assert caught.value.code == "workspace.missing"
     assert "'nope'" in caught.value.message
+
+
+@pytest.fixture(scope="module")
+def later(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace whose run was followed by a question of its own and by a run that broke off."""
+    folder = make(tmp_path_factory.mktemp("later") / "w")
+    (folder / "notes" / "dos.txt").write_bytes(b"\xef\xbb\xbfOne line.\r\n")
+    assert start(["init", str(folder)]) == 0
+    at = ["-w", str(folder)]
+    assert start(["run", str(folder / "questions.toml"), *at]) == 0
+    (folder / "ask.json").write_text(plan(steps(*TOTALS), ANSWER))
+    ask = ["ask", "Do they tie?", "--plan", str(folder / "ask.json"), "--source", "bank"]
+    assert start([*ask, "--source", "gl", *at]) == 0
+    (folder / "gl.csv").rename(folder / "away.csv")
+    assert start(["run", str(folder / "questions.toml"), *at]) == 4
+    (folder / "away.csv").rename(folder / "gl.csv")
+    return folder
+
+
+@pytest.fixture
+def there(later: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(later)
+    monkeypatch.setenv("NO_COLOR", "1")
+    return later
+
+
+def test_show_finds_the_newest_run_that_has_the_question(there, capsys):
+    first = first_run(there, capsys)
+    assert document(capsys, "show", "tie/bank")["run"] == first
+    assert document(capsys, "show", "people")["run"] == first
+    assert called(capsys, "show", "people")[1].startswith(f"Of run {first}, not of the latest.\n")
+    assert "not of the latest" not in called(capsys, "show", "ask/bank")[1]
+    code, _, err = called(capsys, "show", "latest/people")
+    assert code == 4
+    assert "RUN/QUESTION" in err
+    _, _, err = called(capsys, "show", f"{first}/none")
+    assert err.count(first) == 3, "once as the run, twice in what there is"
+    assert f"{first}/people" in err
+    _, _, err = called(capsys, "show", "tie/none")
+    assert "bank, book, difference" in err
+    assert "RUN/QUESTION/FIGURE" in err
+
+
+def test_show_tells_a_source_a_document_and_a_snapshot(there, capsys):
+    bank = document(capsys, "show", "bank")
+    table = bank["manifest"]["table"]["address"]
+    text = called(capsys, "show", "bank")[1]
+    assert f"table     {table}" in text
+    assert "5 lines" in text or "4 lines" in text
+    notes = document(capsys, "show", "notes")
+    bay = next(d for d in notes["manifest"]["documents"] if d["name"] == "bay.txt")
+    shown = document(capsys, "show", bay["text"])
+    assert (shown["document"], shown["what"]) == ("bay.txt", "text")
+    assert "12,345 people" in shown["text"]
+    short = bay["text"][:19] + "…"
+    assert called(capsys, "show", short)[1] == called(capsys, "show", bay["text"])[1]
+    assert (
+        called(capsys, "show", f"{short}@3-7")[1] == called(capsys, "show", f"{bay['text']}@3-7")[1]
+    )
+    dos = next(d for d in notes["manifest"]["documents"] if d["name"] == "dos.txt")
+    received = document(capsys, "show", dos["raw"])
+    assert (received["what"], received["text_address"]) == ("file as received", dos["text"])
+    assert "no run, question, source or address" in called(capsys, "show", "nowhere")[2]
+    assert called(capsys, "show", "0123456789")[0] == 4
+    assert called(capsys, "show", bank["run"])[1].startswith(f"Run {bank['run']}\n")
+    for form in ("RUN/QUESTION/FIGURE", "SOURCE", "ADDRESS#ROW:COLUMN", "ADDRESS@START-END"):
+        assert form in called(capsys, "show", "--help")[1]

@@ -33,9 +33,14 @@ def pinned_lines(store: Store, pinned: PinnedSource) -> list[str]:
     manifest = json.loads(store.get(pinned.manifest))
     state = "pinned" if pinned.fresh else "as before"
     head = f"{pinned.name}  {state}  {pinned.manifest}"
+    return [head, *manifest_lines(manifest)]
+
+
+def manifest_lines(manifest: Mapping[str, Any]) -> list[str]:
+    """How a snapshot was read, from its manifest."""
     if manifest["kind"] == "text":
-        return [head, f"  {pinned.rows} documents"]
-    return [head, *(one_line(line) for line in _table_lines(manifest))]
+        return [f"  {len(manifest['documents'])} documents"]
+    return [one_line(line) for line in _table_lines(manifest)]
 
 
 def _table_lines(manifest: Mapping[str, Any]) -> list[str]:

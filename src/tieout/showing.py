@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,18 +13,29 @@ from tieout.artifacts.printable import lines as printable_lines
 from tieout.artifacts.printable import page
 from tieout.artifacts.values import cell_reference, parse_cell_reference
 from tieout.executor.errors import ExecutorError
-from tieout.ledger.audit.drill import Drill, SourceLine, SourceRows, Use
+from tieout.ledger.audit.drill import Drill, SourceLine, SourceRows
 from tieout.ledger.audit.passages import passage, spans
 from tieout.ledger.canon import Json
 from tieout.ledger.log import Entry
 from tieout.ledger.row import Kind
 from tieout.output import Document
+from tieout.references import (
+    delivered,
+    newest_snapshot,
+    read_report,
+    report_entries,
+    resolve,
+    uncut,
+)
+from tieout.source_text import show_document, show_source, use_lines, uses_data
 
 if TYPE_CHECKING:
     from tieout.workspace import Workspace
 
 LINES_SHOWN = 12
 TEXT_SHOWN = 4_000
+NULL = "null"
+_DIGITS = re.compile(r"[0-9a-fA-F]{1,64}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +47,11 @@ class Look:
 
 
 def show(workspace: Workspace, reference: str, *, rows: int) -> Document:
-    """Find out what a reference names and show it. Raises ExecutorError show.*, run.unknown."""
+    """Find out what a reference names and show it. Raises ExecutorError show.*, run.unknown,
+    source.not_pinned; LedgerError show.*."""
     drill = workspace.drill()
     look = Look(drill, workspace.command)
+    reference = uncut(reference)
     plain = reference.removeprefix("blake3:")
     if "#" in plain:
         return _cell_or_row(look, reference)
@@ -48,25 +61,20 @@ def show(workspace: Workspace, reference: str, *, rows: int) -> Document:
         return _in_run(workspace, drill, plain)
     if plain == "latest" or plain[:2] in ("r-", "s-"):
         return _run(workspace, drill, plain)
-    if plain in _reports(drill, drill.latest_run()):
+    if report_entries(drill, plain):
         return _in_run(workspace, drill, plain)
-    return _artifact(drill, drill.resolve(reference), rows)
-
-
-def _uses(uses: Sequence[Use]) -> list[Json]:
-    return [
-        {"index": u.index, "run": u.run, "subject": u.subject, "kind": u.kind, "role": u.role}
-        for u in uses
-    ]
-
-
-def _use_lines(title: str, uses: Sequence[Use]) -> list[str]:
-    lines = [
-        f"  {title:<9} entry {u.index}: {u.kind} {u.subject} ({u.role}) in {u.run}"
-        for u in uses[:LINES_SHOWN]
-    ]
-    more = len(uses) - LINES_SHOWN
-    return lines + ([f"  {title:<9} and {more} more"] if more > 0 else [])
+    if plain in workspace.catalog.sources or newest_snapshot(drill, plain) is not None:
+        return show_source(drill, plain, workspace.command)
+    if not _DIGITS.fullmatch(plain):
+        sources = ", ".join(workspace.catalog.sources) or "none"
+        raise ExecutorError(
+            "show.unknown",
+            f"{reference!r} is no run, question, source or address here",
+            remedy=f"`tieout log` lists the runs, `tieout show` the questions of the latest; "
+            f"sources: {sources}; `tieout show --help` lists the forms.",
+        )
+    address, document = resolve(drill, reference)
+    return _artifact(drill, address, rows) if document is None else show_document(drill, document)
 
 
 def _artifact(drill: Drill, address: Address, rows: int) -> Document:
@@ -75,11 +83,11 @@ def _artifact(drill: Drill, address: Address, rows: int) -> Document:
         "address": str(address),
         "media_type": origin.media_type,
         "size": origin.size,
-        "made_by": _uses(origin.made_by),
-        "used_by": _uses(origin.used_by),
+        "made_by": uses_data(origin.made_by),
+        "used_by": uses_data(origin.used_by),
     }
     lines = [str(address), f"  {origin.media_type}, {origin.size} bytes"]
-    lines += _use_lines("made by", origin.made_by) + _use_lines("used by", origin.used_by)
+    lines += use_lines("made by", origin.made_by) + use_lines("used by", origin.used_by)
     if drill.is_table(address):
         reader = drill.table(address)
         first_rows = [
@@ -96,13 +104,17 @@ def _artifact(drill: Drill, address: Address, rows: int) -> Document:
             f"  {reader.rows} rows; {', '.join(f'{c.name} {c.type}' for c in reader.columns)}"
         )
         for p in range(min(rows, reader.rows)):
-            cells = ", ".join(f"{n}={t}" for n, t in drill.cells(address, p))
+            cells = _cells(drill.cells(address, p))
             lines.append(f"  #{reader.row_key(p)}  {cells}")
     elif _is_text(origin.media_type):
         text = drill.store.get(address).decode("utf-8", "replace")
         data["text"] = text
         lines += ["", *printable_lines(text[:TEXT_SHOWN] + ("…" if len(text) > TEXT_SHOWN else ""))]
     return Document(data, page(lines))
+
+
+def _cells(cells: Sequence[tuple[str, str | None]]) -> str:
+    return ", ".join(f"{name}={NULL if text is None else text}" for name, text in cells)
 
 
 def _is_text(media: str) -> bool:
@@ -141,8 +153,11 @@ def _cell_or_row(look: Look, reference: str) -> Document:
     if column:
         value = reader.text(position, column)
         data |= {"column": column, "value": value}
-        lines = [f"{cell_reference(str(address), row, column)}", f"  value     {value}"]
-    cells = ", ".join(f"{n}={t}" for n, t in drill.cells(address, position))
+        lines = [
+            f"{cell_reference(str(address), row, column)}",
+            f"  value     {NULL if value is None else value}",
+        ]
+    cells = _cells(drill.cells(address, position))
     lines.append(f"  row       {cells}")
     line = drill.line(address, position)
     if line is not None:
@@ -168,7 +183,7 @@ def _below(
     sources = drill.sources(address, position)
     data["source_rows"] = [_source_data(rows) for rows in sources]
     for rows in sources:
-        how = ", ".join(f"{n}={t}" for n, t in rows.how) or "no key in common: every row"
+        how = _cells(rows.how) or "no key in common: every row"
         lines.append(f"  source    {rows.source} {rows.table}: {rows.total} rows with {how}")
         for line in rows.lines[:LINES_SHOWN]:
             lines.append(f"            {line.file}:{line.lines[0]}  #{line.row}  {line.text}")
@@ -250,10 +265,7 @@ def _passage(drill: Drill, reference: str) -> Document:
             f"{reference!r} is not ADDRESS@START-END",
             remedy="Copy the reference of the quote from the report.",
         )
-    whole = len(name.removeprefix("blake3:")) == 64
-    address = (
-        Address.parse(f"blake3:{name.removeprefix('blake3:')}") if whole else drill.resolve(name)
-    )
+    address, _ = resolve(drill, name)
     found = passage(drill, address, int(start), int(end))
     data: dict[str, Json] = {
         "address": found.text,
@@ -278,66 +290,46 @@ def _passage(drill: Drill, reference: str) -> Document:
     return Document(data, page(lines))
 
 
-def _reports(drill: Drill, run: str) -> dict[str, tuple[Entry, dict[str, Any]]]:
-    found = {}
-    for entry in drill.log.of_trace(run):
-        row = entry.row
-        if row.kind is Kind.REPORT and row.subject != "batch" and row.deterministic_output:
-            found[row.subject] = (
-                entry,
-                json.loads(drill.store.get(row.deterministic_output.address)),
-            )
-    return found
-
-
 def _run(workspace: Workspace, drill: Drill, text: str) -> Document:
-    run = workspace.run_id(text)
-    reports = _reports(drill, run)
+    from tieout.executor.ending import is_ending
+
+    run = workspace.run_id(text, snapshots=True)
     lines = [f"Run {run}"]
     questions: list[Json] = []
-    for name, (entry, report) in reports.items():
-        address = entry.row.deterministic_output
-        questions.append(
-            {
-                "id": name,
-                "status": report["status"],
-                "report": str(address.address) if address else "",
-            }
-        )
+    for found in (read_report(drill, entry) for entry in report_entries(drill, run=run)):
+        name, report = found.entry.row.subject, found.report
+        output = found.entry.row.deterministic_output
+        address = str(output.address) if output else ""
+        questions.append({"id": name, "status": report["status"], "report": address})
         lines.append(f"  {name}: {report['status']}")
         lines += [
             f"    {run}/{name}/{figure['name']} = {figure['shown']}" for figure in report["figures"]
         ]
+    for row in (entry.row for entry in drill.log.of_trace(run)):
+        if row.kind is Kind.SNAPSHOT and row.deterministic_output:
+            lines.append(f"  pinned {row.subject} {row.deterministic_output.address}")
+        if is_ending(row):
+            lines.append(f"  ended {row.outcome.code}: {row.outcome.message}")
     return Document({"run": run, "questions": questions}, page(lines))
 
 
 def _in_run(workspace: Workspace, drill: Drill, text: str) -> Document:
+    """A question or a figure: of the run that is named, else of the newest that has it."""
     parts = text.split("/")
-    if parts[0] != "latest" and not parts[0].startswith("r-"):
-        parts = ["latest", *parts]
-    run = workspace.run_id(parts[0])
-    reports = _reports(drill, run)
-    found = reports.get(parts[1])
-    if found is None or len(parts) > 3:
-        raise ExecutorError(
-            "show.no_question",
-            f"run {run} has no question {parts[1]!r}",
-            place=run,
-            remedy=f"It has: {', '.join(reports) or 'none that was delivered'}.",
+    named = parts[0] == "latest" or parts[0].startswith("r-")
+    run = workspace.run_id(parts[0]) if named else ""
+    question, _, name = "/".join(parts[1:] if named else parts).partition("/")
+    found = delivered(drill, question, name, run=run)
+    latest = drill.latest_run()
+    aside = [] if named or found.run == latest else [f"Of run {found.run}, not of the latest."]
+    if not name:
+        said = drill.part_text(found.entry, "text") or ""
+        return Document(
+            {**found.report, "run": found.run}, "\n".join([*aside, said] if aside else [said])
         )
-    entry, report = found
-    if len(parts) == 2:
-        return Document(report, drill.part_text(entry, "text") or "")
-    figure = next((f for f in report["figures"] if f["name"] == parts[2]), None)
-    if figure is None:
-        names = ", ".join(f["name"] for f in report["figures"]) or "none"
-        raise ExecutorError(
-            "show.no_figure",
-            f"the answer to {parts[1]!r} has no figure {parts[2]!r}",
-            place=run,
-            remedy=f"It has: {names}.",
-        )
-    return _figure(Look(drill, workspace.command), entry, report, figure)
+    figure = next(f for f in found.report["figures"] if f["name"] == name)
+    shown = _figure(Look(drill, workspace.command), found.entry, found.report, figure)
+    return Document({**shown.data, "run": found.run}, "\n".join([*aside, shown.text]))
 
 
 def _figure(look: Look, entry: Entry, report: dict[str, Any], figure: dict[str, Any]) -> Document:
@@ -359,7 +351,7 @@ def _figure(look: Look, entry: Entry, report: dict[str, Any], figure: dict[str, 
         + (f", literals {literals}" if literals else ""),
         f"  cell      {cell_reference(str(address), figure['row'], figure['column'])}",
     ]
-    cells = ", ".join(f"{n}={t}" for n, t in drill.cells(address, position))
+    cells = _cells(drill.cells(address, position))
     lines.append(f"  row       {cells}")
     below_data, below_lines = _below(
         look, address, position, run=entry.row.trace_id, subject=f"{entry.row.subject}/"
