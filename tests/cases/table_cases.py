@@ -69,7 +69,7 @@ def run_case(case: Case, work: Path) -> Verdict:
         endings = {path.suffix.lower() for path in case.files.values()}
         if endings and ROWS_ENDING not in endings and endings <= FORMATS.keys():
             kinds = ", ".join(sorted({FORMATS[ending] for ending in endings}))
-            return waiting(case.id, f"reading {kinds} comes with part F")
+            return waiting(case.id, f"{kinds} cannot be read yet")
         return waiting(case.id, "no plan written for this id")
     if recipe.waits:
         return waiting(case.id, recipe.waits)
