@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from end_to_end.small import ANSWER, TOTALS, make, plan, steps, tieout
+from end_to_end.small import ANSWER, TOTALS, make, plan, questions, steps, tieout
 from support.messages_server import MessagesServer, bad_request
 
+from tieout import open_workspace
 from tieout.cli import start
 
 
@@ -449,3 +452,78 @@ def test_show_tells_a_source_a_document_and_a_snapshot(there, capsys):
     assert called(capsys, "show", bank["run"])[1].startswith(f"Run {bank['run']}\n")
     for form in ("RUN/QUESTION/FIGURE", "SOURCE", "ADDRESS#ROW:COLUMN", "ADDRESS@START-END"):
         assert form in called(capsys, "show", "--help")[1]
+
+
+def test_doctor_looks_at_sources_key_and_guards(tmp_path, capsys, monkeypatch):
+    folder = make(tmp_path / "w")
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
+    assert start(["init", str(folder)]) == 0
+    (folder / "gl.csv").unlink()
+    capsys.readouterr()
+    at = ["-w", str(folder)]
+
+    def checks() -> list[tuple[str, str, str]]:
+        _, out, _ = called(capsys, "doctor", "--json", *at)
+        return [(c["name"], c["state"], c["said"]) for c in json.loads(out)["checks"]]
+
+    sources = [(state, said.split(":")[0]) for name, state, said in checks() if name == "source"]
+    assert sources == [("ok", "bank"), ("weak", "gl"), ("ok", "notes")]
+    assert ("model key", "weak") in [check[:2] for check in checks()]
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "secret-of-mine")
+    assert ("model key", "ok", "ANTHROPIC_API_KEY is set") in checks()
+    code, out, _ = called(capsys, "doctor", *at)
+    assert (code, out.splitlines()[-1]) == (0, "Usable; `tieout verify` checks the record.")
+    assert "secret-of-mine" not in out
+    with open_workspace(folder) as other:
+        other.log(write=True)
+        (ledger,) = [check for check in checks() if check[0] == "ledger"]
+        assert ledger[1] == "weak"
+    with sqlite3.connect(folder / ".tieout" / "ledger.sqlite") as connection:
+        (guard,) = connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'trigger' LIMIT 1"
+        ).fetchone()
+        connection.execute(f"DROP TRIGGER {guard}")
+    connection.close()
+    code, out, _ = called(capsys, "doctor", *at)
+    assert code == 5
+    assert f"changed: {guard}" in out
+
+
+def test_a_run_for_people_shows_short_addresses_that_show_takes(here, capsys):
+    out = called(capsys, "run", "questions.toml")[1]
+    assert re.search(r"blake3:[0-9a-f]{13}", out) is None
+    reference = re.search(r"blake3:[0-9a-f]{12}…#\S+", out)
+    assert reference is not None
+    assert called(capsys, "show", reference[0])[0] == 0
+    passage = re.search(r"blake3:[0-9a-f]{12}…@\d+-\d+", out)
+    assert passage is None or called(capsys, "show", passage[0])[0] == 0
+    report = called(capsys, "show", "tie")[1]
+    assert re.search(r"blake3:[0-9a-f]{64}", report), "what is stored is whole"
+
+
+def test_an_expectation_that_finds_nothing_says_so(tmp_path):
+    folder = make(tmp_path / "w")
+    expect = '[question.expect]\nnone = "1.00"\n'
+    (folder / "questions.toml").write_text(
+        questions(("tie", "tie.json", ["bank", "gl"]), expect=expect)
+    )
+    assert tieout(folder, "init").code == 0
+    done = tieout(folder, "run", "questions.toml")
+    assert done.code == 1
+    assert "found nothing" in done.out
+    assert "None" not in done.out
+
+
+def test_a_cell_without_a_value_is_shown_as_null(tmp_path, capsys):
+    folder = make(tmp_path / "w", bank="line_id,booked,amount\nB1,,1.00\nB2,2026-06-01,2.00\n")
+    assert start(["init", str(folder)]) == 0
+    assert start(["snapshot", "bank", "-w", str(folder)]) == 0
+    capsys.readouterr()
+    table = document(capsys, "show", "bank", "-w", str(folder))["manifest"]["table"]["address"]
+    out = called(capsys, "show", table, "-w", str(folder))[1]
+    assert "booked=null" in out
+    assert "None" not in out
+    listed = document(capsys, "show", table, "-w", str(folder))["table"]["first_rows"]
+    out = called(capsys, "show", f"{table}#{listed[0]['row']}:booked", "-w", str(folder))[1]
+    assert "value     null" in out

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tieout.ledger.canon import Json
+from tieout.output import shortened
 from tieout.planner.report import report_text
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _findings(report: Report) -> list[Json]:
     found: list[Json] = [
         {
             "code": "expectation.differs",
-            "message": f"{e.name} {e.what}: expected {e.expected}, found {e.found}",
+            "message": f"{e.name} {e.what}: expected {e.expected}, found {e.found or 'nothing'}",
         }
         for e in report.expectations
         if not e.holds
@@ -67,8 +68,8 @@ def _findings(report: Report) -> list[Json]:
 
 
 def batch_text(workspace: Workspace, result: BatchResult) -> str:
-    """The run as text."""
-    parts = [report_text(delivered.report) for delivered in result.delivered]
+    """The run as text. Addresses are cut for the eye; the stored reports have them whole."""
+    parts = [shortened(report_text(delivered.report)) for delivered in result.delivered]
     rule = "─" * 72 + "\n"
     table = _tie_out(result)
     answered = sum(d.report.answer.status != "failed" for d in result.delivered)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import sys
@@ -9,12 +10,13 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from tieout.artifacts.errors import RoomError
+from tieout.artifacts.errors import Exit, RoomError
 from tieout.ledger.canon import Json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from tieout.executor.catalog import Source
     from tieout.workspace import Workspace
 
 PACKAGES = (
@@ -28,6 +30,7 @@ PACKAGES = (
     "anthropic",
     "boto3",
 )
+KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 FREE_BYTES_MIN = 1 << 30
 
 
@@ -49,7 +52,7 @@ class Diagnosis:
 
     @property
     def sound(self) -> bool:
-        """Nothing is broken."""
+        """Whether nothing is broken; it says nothing of the record."""
         return all(check.state != "broken" for check in self.checks)
 
     def document(self) -> dict[str, Json]:
@@ -66,18 +69,21 @@ class Diagnosis:
         lines += [
             f"setting {name:<10} {value}  (from {origin})" for name, value, origin in self.settings
         ]
-        lines.append("Everything is sound." if self.sound else "Something is broken; see above.")
+        usable = "Usable; `tieout verify` checks the record."
+        lines.append(usable if self.sound else "Something is broken; see above.")
         return "\n".join(lines)
 
 
 def examine(workspace: Workspace) -> Diagnosis:
-    """Look at versions, engine, store, ledger, disk."""
+    """Look at versions, engine, store, ledger, sources, the model's key, disk."""
     checks = [
         Check("python", "ok", f"{platform.python_version()} on {platform.platform()}"),
         *(_package(name) for name in PACKAGES),
         _guarded("engine", lambda: _engine(workspace)),
         _guarded("store", lambda: _store(workspace)),
         _guarded("ledger", lambda: _ledger(workspace)),
+        *(_source(workspace, source) for source in workspace.catalog.sources.values()),
+        _key(os.environ),
         _disk(workspace),
     ]
     settings = tuple((s.name, s.value, s.origin) for s in workspace.settings.values.values())
@@ -115,10 +121,36 @@ def _store(workspace: Workspace) -> Check:
 
 
 def _ledger(workspace: Workspace) -> Check:
-    log = workspace.log()
-    return Check(
-        "ledger", "ok", f"{workspace.ledger_path}: {log.size()} entries, root {log.root().hex()}"
-    )
+    """Opened for writing, as the next run will: its guards and its end are looked at then."""
+    state, aside = "ok", ""
+    try:
+        log = workspace.log(write=True)
+    except RoomError as error:
+        if error.exit_code is not Exit.LOCKED:
+            raise
+        log, state, aside = workspace.log(), "weak", "; another process writes to it now"
+    said = f"{workspace.ledger_path}: {log.size()} entries, root {log.root().hex()}"
+    return Check("ledger", state, said + aside)
+
+
+def _source(workspace: Workspace, source: Source) -> Check:
+    table = source.table
+    what = "folder" if table.file is None else "file"
+    path = workspace.catalog.root / (table.file or table.folder or "")
+    try:
+        there = path.is_dir() if what == "folder" else path.is_file()
+    except OSError:  # a folder on the way that may not be entered
+        there = False
+    if there:
+        return Check("source", "ok", f"{source.name}: {path}")
+    return Check("source", "weak", f"{source.name}: the {what} {path} is not there")
+
+
+def _key(environ: Mapping[str, str]) -> Check:
+    named = [name for name in KEYS if environ.get(name)]
+    if named:
+        return Check("model key", "ok", f"{named[0]} is set")
+    return Check("model key", "weak", f"no {KEYS[0]}: questions without a plan need one")
 
 
 def _disk(workspace: Workspace) -> Check:

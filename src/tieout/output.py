@@ -310,7 +310,7 @@ _VERDICTS: Final[Mapping[int, tuple[str, str, str]]] = {
     Exit.INCOMPLETE: (
         "exit.incomplete",
         "a question failed, or a run was not finished",
-        "`tieout show latest` says which and why.",
+        "Look at what standard output says failed and why; `tieout show latest` tells it again.",
     ),
     Exit.ENVIRONMENT: (
         "exit.environment",
