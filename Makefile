@@ -21,10 +21,17 @@ CLEAN_ENV := for name in $$(compgen -e | grep -E '^(ANTHROPIC|TIEOUT|XDG)_' || t
 help: ## list the commands
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
 
+# A Python that was named is the one that is meant: another in its place would go unnoticed.
+ifneq ($(PYTHON),)
+ifneq ($(shell if "$(PYTHON)" -c '$(SUPPORTED)' >/dev/null 2>&1; then echo fine; fi),fine)
+$(error PYTHON=$(PYTHON) is not a Python 3.11 or newer: name one, or leave PYTHON out)
+endif
+endif
+
 $(STAMP): requirements-dev.txt pyproject.toml
 	@if ! $(BIN)/python -c '$(SUPPORTED)' 2>/dev/null || ! $(PIP) --version >/dev/null 2>&1; then
 		python=''
-		for name in $(PYTHON) python3.11 python3.12 python3.13 python3.14 python3; do
+		for name in $(or $(PYTHON),python3.11 python3.12 python3.13 python3.14 python3); do
 			if "$$name" -c '$(SUPPORTED)' >/dev/null 2>&1; then python=$$name; break; fi
 		done
 		if [ -z "$$python" ]; then

@@ -219,3 +219,22 @@ def locked(repository: Path, *wanted: str) -> str:
     needed = {*wanted, "annotated-types", "pydantic-core", "typing-extensions", "typing-inspection"}
     entries = (repository / "requirements.txt").read_text().replace("\\\n", " ").splitlines()
     return "\n".join(entry for entry in entries if entry.partition("==")[0] in needed) + "\n"
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_a_python_that_was_named_and_is_too_old_stops_make(
+    repository: Path, tmp_path: Path
+) -> None:
+    old = tmp_path / "python3.8"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    for python, code in ((str(old), 2), ("no-such-python", 2), (sys.executable, 0)):
+        done = subprocess.run(
+            ["make", f"PYTHON={python}", "help"],
+            cwd=repository,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code
+        assert (f"PYTHON={python} is not a Python 3.11 or newer" in done.stderr) == (code == 2)
