@@ -228,19 +228,22 @@ def report_text(report: Report) -> str:
     ]
     ways_out = report.ways_out or ("",) * len(report.refusals)
     for refusal, way_out in zip(report.refusals, ways_out, strict=True):
-        lines += _refusal_lines(refusal, way_out)
+        lines += _refusal_lines(report, refusal, way_out)
     lines += [f"  result not used: {name}" for name in report.unused]
     lines += [f"  problem: {problem}" for problem in answer.problems]
     # Foreign words stand in most of these lines; none of them may draw a line of its own.
     return page(lines) + "\n"
 
 
-def _refusal_lines(refusal: Mapping[str, Json], way_out: str) -> list[str]:
+def _refusal_lines(report: Report, refusal: Mapping[str, Json], way_out: str) -> list[str]:
     place = "" if refusal["line"] is None else f" at line {refusal['line']}"
     if refusal["column"] is not None:
         place += f", column {refusal['column']}"
     head = f"  {refusal['outcome']} {refusal['subject']}{place} {refusal['code']}"
-    return [f"{head}: {refusal['message']}", *([f"    way out: {way_out}"] if way_out else [])]
+    # What ended the question stands in its prose already.
+    ended = (refusal["code"], refusal["message"]) == (report.code, report.message)
+    said = "" if ended else f": {refusal['message']}"
+    return [head + said, *([f"    way out: {way_out}"] if way_out else [])]
 
 
 def _figure_line(figure: Figure) -> str:

@@ -389,7 +389,8 @@ def test_a_plan_may_be_given_as_bytes_or_as_a_file(here, monkeypatch):
 
 @pytest.fixture(scope="module")
 def later(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace whose run was followed by a question of its own and by a run that broke off."""
+    """A workspace whose run was followed by a question of its own, by a run that found a source
+    missing, and by a run that was interrupted after its first question."""
     folder = make(tmp_path_factory.mktemp("later") / "w")
     (folder / "notes" / "dos.txt").write_bytes(b"\xef\xbb\xbfOne line.\r\n")
     assert start(["init", str(folder)]) == 0
@@ -401,6 +402,12 @@ def later(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "gl.csv").rename(folder / "away.csv")
     assert start(["run", str(folder / "questions.toml"), *at]) == 4
     (folder / "away.csv").rename(folder / "gl.csv")
+
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with open_workspace(folder) as workspace, pytest.raises(KeyboardInterrupt):
+        workspace.run(folder / "questions.toml", told=interrupt)
     return folder
 
 
@@ -412,11 +419,16 @@ def there(later: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_show_finds_the_newest_run_that_has_the_question(there, capsys):
-    first = first_run(there, capsys)
-    assert document(capsys, "show", "tie/bank")["run"] == first
+    runs = [r["run"] for r in document(capsys, "log")["entries"] if r["questions"]]
+    first, asked, cut = runs
     assert document(capsys, "show", "people")["run"] == first
     assert called(capsys, "show", "people")[1].startswith(f"Of run {first}, not of the latest.\n")
-    assert "not of the latest" not in called(capsys, "show", "ask/bank")[1]
+    assert document(capsys, "show", "people/people")["run"] == first
+    assert document(capsys, "show", "ask/bank")["run"] == asked
+    assert document(capsys, "show", "tie/bank")["run"] == cut
+    assert "not of the latest" not in called(capsys, "show", "tie/bank")[1]
+    assert document(capsys, "show", f"{first}/tie/bank")["run"] == first
+    assert document(capsys, "show", "latest")["ended"]["code"] == "run.interrupted"
     code, _, err = called(capsys, "show", "latest/people")
     assert code == 4
     assert "RUN/QUESTION" in err

@@ -305,12 +305,18 @@ def _run(workspace: Workspace, drill: Drill, text: str) -> Document:
         lines += [
             f"    {run}/{name}/{figure['name']} = {figure['shown']}" for figure in report["figures"]
         ]
+    pinned: list[Json] = []
+    ended: Json = None
     for row in (entry.row for entry in drill.log.of_trace(run)):
         if row.kind is Kind.SNAPSHOT and row.deterministic_output:
-            lines.append(f"  pinned {row.subject} {row.deterministic_output.address}")
+            address = str(row.deterministic_output.address)
+            pinned.append({"subject": row.subject, "snapshot": address})
+            lines.append(f"  pinned {row.subject} {address}")
         if is_ending(row):
+            ended = {"code": row.outcome.code, "message": row.outcome.message}
             lines.append(f"  ended {row.outcome.code}: {row.outcome.message}")
-    return Document({"run": run, "questions": questions}, page(lines))
+    data: dict[str, Json] = {"run": run, "questions": questions, "pinned": pinned, "ended": ended}
+    return Document(data, page(lines))
 
 
 def _in_run(workspace: Workspace, drill: Drill, text: str) -> Document:
