@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -281,3 +283,16 @@ def test_a_cell_without_a_value_is_shown_as_null(tmp_path, capsys):
     listed = document(capsys, "show", table, "-w", str(folder))["table"]["first_rows"]
     out = called(capsys, "show", f"{table}#{listed[0]['row']}:booked", "-w", str(folder))[1]
     assert "value     null" in out
+
+
+@pytest.mark.parametrize("flags", [[], ["--json"]], ids=["people", "program"])
+def test_what_is_not_installed_is_named(flags):
+    program = (
+        "import sys; sys.modules['cyclopts'] = None; sys.argv = ['tieout', 'log', *sys.argv[1:]]; "
+        "from tieout.__main__ import main; main()"
+    )
+    command = [sys.executable, "-c", program, *flags]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (5, "")
+    (line,) = done.stderr.splitlines()
+    assert "cyclopts is not installed" in (json.loads(line)["message"] if flags else line)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
+
+from tieout.artifacts.errors import RoomError
 
 
 def main() -> None:
@@ -12,10 +15,14 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("tieout"):
             raise
-        sys.stderr.write(
-            f"tieout: {error.name} is not installed: pip install 'tieout[run]'. "
-            "The stand-alone verifier is python -m tieout.ledger.audit.\n"
+        missing = RoomError(
+            "exit.environment",
+            f"{error.name} is not installed",
+            remedy="Run pip install 'tieout[run]'; the stand-alone verifier is "
+            "python -m tieout.ledger.audit.",
         )
+        said = json.dumps(missing.document()) if "--json" in sys.argv else f"tieout: {missing}"
+        sys.stderr.write(said + "\n")
         sys.exit(5)
     sys.exit(start())
 
