@@ -384,15 +384,8 @@ def test_an_interrupted_run(folder, waiting, whole_group):
     (folder / "questions.toml").write_text(
         questions(("tie", "tie.json", ["bank", "gl"]), ("asked", "", ["bank"]))
     )
-    running = start(
-        folder,
-        "run",
-        "questions.toml",
-        "--base-url",
-        server.base_url,
-        "--json",
-        ANTHROPIC_API_KEY="x",
-    )
+    arguments = ["run", "questions.toml", "--base-url", server.base_url, "--json"]
+    running = start(folder, *arguments, ANTHROPIC_API_KEY="x")
     assert model.asked.wait(60)
     interrupt(running, os.killpg if whole_group else os.kill)
     done = finish(running)
