@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -367,16 +366,6 @@ def waiting() -> Iterator[tuple[Waiting, MessagesServer]]:
         model.go_on.set()
 
 
-def interrupt(running: subprocess.Popen[str], send: Callable[[int, int], None]) -> None:
-    """Ctrl-C, again if it was lost: Python looks for signals before a system call that waits, so
-    one that comes between the look and the call is told only when the call returns."""
-    for _ in range(5):
-        send(running.pid, signal.SIGINT)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            running.wait(8)
-            return
-
-
 @pytest.mark.parametrize("whole_group", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_an_interrupted_run(folder, waiting, whole_group):
     """From a terminal the interruption reaches the engine's processes too."""
@@ -387,7 +376,7 @@ def test_an_interrupted_run(folder, waiting, whole_group):
     arguments = ["run", "questions.toml", "--base-url", server.base_url, "--json"]
     running = start(folder, *arguments, ANTHROPIC_API_KEY="x")
     assert model.asked.wait(60)
-    interrupt(running, os.killpg if whole_group else os.kill)
+    (os.killpg if whole_group else os.kill)(running.pid, signal.SIGINT)
     done = finish(running)
     assert done.code == 130, done.err
     assert done.error["code"] == "exit.interrupted"
