@@ -29,6 +29,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """No test sees the settings or the keys of the person who runs it."""
+    # A job in the background ignores SIGINT, and the programs under test would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in [name for name in os.environ if name.startswith(OURS) and name not in KEPT]:
         del os.environ[name]
 
@@ -40,11 +42,6 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
             patch.setenv(name, str(tmp_path_factory.mktemp(name.lower())))
         yield
-
-
-def pytest_configure() -> None:
-    """A job in the background ignores SIGINT, and the programs under test would inherit that."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
