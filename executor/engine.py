@@ -10,7 +10,8 @@ import os
 import platform
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
@@ -142,18 +143,25 @@ class Engine:
         """The process id of the fork server."""
         return self._server.pid()
 
-    def validate(self, sql: str, tables: Mapping[str, GrantedTable]) -> ValidatedSql:
+    def validate(
+        self, sql: str, tables: Mapping[str, GrantedTable], *, as_of: str | None = None
+    ) -> ValidatedSql:
         """Admit a text over the granted tables, all parsing in a child.
+
+        as_of: ISO date that the question sets, which the clock then shows.
 
         Raises SqlRefused; ExecutorError limit.seconds, limit.memory, engine.crashed.
         """
-        return validate(sql, tables, examine=self._examine)
+        return validate(sql, tables, examine=partial(self._examine, as_of=as_of))
 
-    def _examine(self, sql: str, tables: Mapping[str, GrantedTable]) -> Finding:
+    def _examine(
+        self, sql: str, tables: Mapping[str, GrantedTable], *, as_of: str | None
+    ) -> Finding:
         request: wire.Document = {
             "sql": sql[: self.limits.sql_chars_max + 1],  # an overlong text is refused all the same
             "tables": wire.tables_to_json(dict(tables)),
             "chars_max": self.limits.sql_chars_max,
+            "as_of": as_of,
         }
         document, _file = self._ask("examine", request, [])
         found = document["finding"]
@@ -198,7 +206,7 @@ class Engine:
             document, file = self._ask("run", request, files)
         finally:
             wire.close_all(files)
-        return _result(document, file)
+        return _named(_result(document, file), validated)
 
     def _kept(self, name: str, table: TableBytes) -> Path | None:
         """The engine file of a table, written now if it is worth one; None: load into memory."""
@@ -256,6 +264,12 @@ def _memory_file(payload: bytes) -> int:
     return number
 
 
+def _named(result: EngineResult, validated: ValidatedSql) -> EngineResult:
+    """Under the names of the text as asked: a rewrite changes those of bare expressions."""
+    names = [name for name, _kind in validated.columns]
+    return replace(result, table=result.table.rename_columns(names))
+
+
 def _result(document: wire.Document, file: int) -> EngineResult:
     try:
         with pa.memory_map(f"/proc/self/fd/{file}") as source, pa.ipc.open_stream(source) as reader:
@@ -275,6 +289,7 @@ def _refused(document: wire.Document) -> SqlRefused:
         remedy=str(document["remedy"]),
         line=line if isinstance(line, int) else None,
         column=column if isinstance(column, int) else None,
+        reasons=wire.reasons_from_json(document["reasons"]),
     )
 
 

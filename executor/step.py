@@ -119,7 +119,7 @@ def shown(recorder: Recorder, result: StepResult) -> Shown:
 def _sql(bench: Bench, world: World, step: SqlStep) -> _Ran:
     granted = world.granted()
     try:
-        validated = bench.engine.validate(step.sql, granted)
+        validated = bench.engine.validate(step.sql, granted, as_of=world.as_of)
     except SqlRefused as error:
         raise _blame_earlier_step(world, step, error) from error
     wanted = {name: world.address(name) for name in validated.tables}

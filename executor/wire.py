@@ -15,6 +15,7 @@ from tieout.executor.sql.validate import (
     GrantedTable,
     RowOrigin,
 )
+from tieout.executor.sql.verdict import Reason, Rewrite, Standing, Verdict
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 Document: TypeAlias = "dict[str, Json]"
@@ -74,6 +75,8 @@ def tables_from_json(document: Json) -> dict[str, GrantedTable]:
                 name=str(c["name"]),
                 type=str(c["type"]),
                 origin=_origin(c["origin"]) if isinstance(c["origin"], dict) else None,
+                domain=texts(c["domain"]),
+                range=_bounds(c["range"]),
             )
             for c in _documents(value["columns"])
         )
@@ -84,6 +87,11 @@ def tables_from_json(document: Json) -> dict[str, GrantedTable]:
             rows=_row_origin(value["rows"]) if isinstance(value["rows"], dict) else None,
         )
     return found
+
+
+def _bounds(value: Json) -> tuple[str, str]:
+    low, high = texts(value)
+    return low, high
 
 
 def _documents(value: Json) -> list[Document]:
@@ -112,7 +120,8 @@ def finding_from_json(document: Document) -> Finding:
     assert isinstance(counted, dict)
     return Finding(
         executed=str(document["executed"]),
-        rewrites=texts(document["rewrites"]),
+        countercheck=str(document["countercheck"]),
+        verdict=_verdict(document["verdict"]),
         formatted=str(document["formatted"]),
         tables=texts(document["tables"]),
         functions=texts(document["functions"]),
@@ -122,6 +131,49 @@ def finding_from_json(document: Document) -> Finding:
         ordered=bool(document["ordered"]),
         literals=texts(document["literals"]),
     )
+
+
+def _verdict(document: Json) -> Verdict:
+    assert isinstance(document, dict)
+    return Verdict(
+        standing=Standing(str(document["standing"])),
+        reasons=reasons_from_json(document["reasons"]),
+        rewrites=tuple(
+            Rewrite(
+                name=str(r["name"]),
+                removed=str(r["removed"]),
+                inserted=str(r["inserted"]),
+                line=whole(r["line"]),
+                column=whole(r["column"]),
+            )
+            for r in _documents(document["rewrites"])
+        ),
+    )
+
+
+def reasons_to_json(reasons: tuple[Reason, ...]) -> list[Json]:
+    """Reasons as documents."""
+    found: list[Json] = json.loads(json.dumps([asdict(r) for r in reasons]))
+    return found
+
+
+def reasons_from_json(value: Json) -> tuple[Reason, ...]:
+    """The inverse."""
+    return tuple(
+        Reason(
+            name=str(r["name"]),
+            detail=str(r["detail"]),
+            line=r["line"] if isinstance(r["line"], int) else None,
+            column=r["column"] if isinstance(r["column"], int) else None,
+        )
+        for r in _documents(value)
+    )
+
+
+def whole(value: Json) -> int:
+    """A value that is a whole number by our own making."""
+    assert isinstance(value, int)
+    return value
 
 
 def _origin(document: Document) -> ColumnOrigin:

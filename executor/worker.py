@@ -190,6 +190,7 @@ def _refusal(refused: SqlRefused) -> wire.Document:
         "remedy": refused.remedy,
         "line": refused.line,
         "column": refused.column,
+        "reasons": wire.reasons_to_json(refused.reasons),
     }
 
 
@@ -200,7 +201,14 @@ def _examine(request: wire.Document, files: list[int]) -> tuple[wire.Document, l
     for name, table in tables.items():
         session.declare(engine, name, {c.name: c.type for c in table.columns})
     session.lock(engine, memory_bytes=_int(request, "memory_bytes"))
-    found = examine(engine, str(request["sql"]), tables, chars_max=_int(request, "chars_max"))
+    as_of = request["as_of"]
+    found = examine(
+        engine,
+        str(request["sql"]),
+        tables,
+        chars_max=_int(request, "chars_max"),
+        as_of=as_of if isinstance(as_of, str) else None,
+    )
     return {"finding": wire.finding_to_json(found)}, []
 
 

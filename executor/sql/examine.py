@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import duckdb
 
 from tieout.executor.sql import origins as flows
-from tieout.executor.sql.keys import Keyed
-from tieout.executor.sql.order import (
-    TOTAL_ORDER,
-    is_total,
-    order_of,
-    same_but_ordered,
-    with_total_order,
-)
+from tieout.executor.sql.as_of import clock_needs
+from tieout.executor.sql.determinism import judge, verdict_of
+from tieout.executor.sql.edits import Edit, apply
+from tieout.executor.sql.needs import Need
+from tieout.executor.sql.order import order_of
 from tieout.executor.sql.plan import PlanFacts, check_plan
+from tieout.executor.sql.proof import same_but_for
+from tieout.executor.sql.reading import Reading
 from tieout.executor.sql.refusal import SqlRefused, Text
 from tieout.executor.sql.second import check_second, formatted
 from tieout.executor.sql.shape import Node, as_node, nodes
 from tieout.executor.sql.text import Token, check_text
-from tieout.executor.sql.ties import check_ties
 from tieout.executor.sql.tree import Granted, Seen, check_tree
 from tieout.executor.sql.validate import Finding, GrantedTable
+from tieout.executor.sql.verdict import Reason
 
+ROUNDS_MAX = 40
+"""Rewrites that change types go one nesting at a time."""
+REWRITTEN_CHARS_MAX = 262_144
+"""Of a text after our own rewrites; what was asked has a bound of its own."""
 STATEMENT_CODES = {
     **dict.fromkeys(
         ["INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "DROP", "ALTER", "TRUNCATE"], "sql.write"
@@ -51,52 +55,126 @@ def granted_of(tables: Mapping[str, GrantedTable]) -> Granted:
     return Granted(columns=visible, keys=keys)
 
 
-def keyed_of(granted: Granted) -> dict[str, Keyed]:
-    """What tells the rows of each granted table apart."""
-    return {
-        name: Keyed(columns, (granted.keys[name],) if granted.keys[name] else ())
-        for name, columns in granted.columns.items()
-    }
-
-
 def examine(
     engine: duckdb.DuckDBPyConnection,
     sql: str,
     tables: Mapping[str, GrantedTable],
     *,
     chars_max: int,
+    as_of: str | None = None,
 ) -> Finding:
-    """Text, statement, tree, second parser, bound plan, ties, total order, origins.
+    """Text, statement, tree, second parser, bound plan, verdict with its rewrites, origins.
 
-    engine: holds each granted table, empty, and is locked. Raises SqlRefused.
+    engine: holds each granted table, empty, and is locked. as_of: ISO date that the clock is said
+    to show. Raises SqlRefused.
     """
+    granted = granted_of(tables)
     text = Text(sql)
     tokens = check_text(sql, chars_max=chars_max)
     _one_select(engine, text, tokens)
-    root = _tree(engine, text)
-    granted = granted_of(tables)
-    seen = check_tree(text, root, granted)
-    second = check_second(text, tokens, root, seen)
-    facts = _bound(engine, text, granted, seen)
-    columns = _columns(engine, text)
-    check_ties(text, root, keyed_of(granted))
-    executed, rewrites = sql, tuple[str, ...]()
-    if order_of(root) and not is_total(root, [name for name, _ in columns]):
-        executed = _ordered(engine, text, tokens, root, len(columns))
-        rewrites = (TOTAL_ORDER,)
-    traced = flows.trace(root, tables, columns, seen, inexact=facts.inexact)
+    told: list[Need] = []
+    needs = clock_needs(text, _tree(engine, text), granted, as_of)
+    text = _rewritten(text, needs, told)
+    reading = asked = read(engine, text, granted, tables)
+    counter = ""
+    for _round in range(ROUNDS_MAX):
+        needs = judge(reading)
+        if not needs:
+            break
+        text = _rewritten(reading.text, needs, told)
+        edits = [edit for need in needs for edit in need.edits]
+        counter = apply(reading.text.sql, edits, opposite=True) if _turns(edits) else counter
+        reading = _reread(engine, reading, text, needs)
+    else:
+        raise asked.text.refuse("sql.too_complex", "too many parts of the query need a rewrite")
+    traced = flows.trace(
+        asked.root, tables, asked.columns, asked.seen, inexact=reading.facts.inexact
+    )
+    named = zip(asked.columns, reading.columns, strict=True)
+    used = asked.facts.tables | asked.seen.tables
     return Finding(
-        executed=executed,
-        rewrites=rewrites,
-        formatted=formatted(second),
-        tables=tuple(sorted(n for n in tables if n.lower() in facts.tables | seen.tables)),
-        functions=tuple(sorted(seen.functions | seen.table_functions)),
-        columns=columns,
+        executed=reading.text.sql,
+        countercheck=counter if counter != reading.text.sql else "",
+        verdict=verdict_of(reading.text, told),
+        formatted=formatted(asked.second),
+        tables=tuple(sorted(n for n in tables if n.lower() in used)),
+        functions=tuple(sorted(asked.seen.functions | asked.seen.table_functions)),
+        columns=tuple((name, kind) for (name, _was), (_name, kind) in named),
         origins=traced.columns,
         rows=traced.rows,
-        ordered=bool(order_of(root)),
+        ordered=bool(order_of(reading.root)),
         literals=traced.literals,
     )
+
+
+def read(
+    engine: duckdb.DuckDBPyConnection,
+    text: Text,
+    granted: Granted,
+    tables: Mapping[str, GrantedTable],
+) -> Reading:
+    """One text through the gates: the engine's tree, the second parser, the bound plan."""
+    tokens = check_text(text.sql, chars_max=REWRITTEN_CHARS_MAX)
+    root = _tree(engine, text)
+    seen = check_tree(text, root, granted)
+    second = check_second(text, tokens, root, seen)
+    plan, facts = _bound(engine, text, granted, seen)
+    columns = _columns(engine, text)
+    return Reading(text, tokens, root, plan, seen, second, facts, columns, granted, tables)
+
+
+def _rewritten(text: Text, needs: Sequence[Need], told: list[Need]) -> Text:
+    """The text after the edits of the needs, each told with its place in the text as asked."""
+    for need in needs:
+        if not need.edits:
+            raise _refused(text, need)
+    told += [replace(n, offset=_asked(text, n.offset), edits=_placed(text, n)) for n in needs]
+    edits = [edit for need in needs for edit in need.edits]
+    return text.edited(edits) if edits else text
+
+
+def _asked(text: Text, offset: int | None) -> int | None:
+    return None if offset is None else text.asked_offset(offset)
+
+
+def _placed(text: Text, need: Need) -> tuple[Edit, ...]:
+    """The edits of a need at their places in the text as asked; `opposite` keeps what went out."""
+    return tuple(
+        replace(
+            edit,
+            start=text.asked_offset(edit.start),
+            end=text.asked_offset(edit.end),
+            opposite=text.sql[edit.start : edit.end],
+        )
+        for edit in need.edits
+    )
+
+
+def _refused(text: Text, need: Need) -> SqlRefused:
+    refused = text.refuse(need.code, need.message, offset=need.offset, remedy=need.remedy)
+    refused.reasons = (Reason(need.reason, need.message, refused.line, refused.column),)
+    return refused
+
+
+def _turns(edits: Sequence[Edit]) -> bool:
+    return any(edit.opposite is not None for edit in edits)
+
+
+def _reread(
+    engine: duckdb.DuckDBPyConnection, before: Reading, text: Text, needs: Sequence[Need]
+) -> Reading:
+    """The rewritten text through every gate again, and shown to be the one before but for it.
+
+    Where the rewrite does not bind, the query is refused with the reason that asked for it.
+    """
+    edits = [edit for need in needs for edit in need.edits]
+    try:
+        after = read(engine, text, before.granted, before.tables)
+    except SqlRefused as error:
+        raise _refused(before.text, needs[0]) from error
+    if not same_but_for(before.root, after.root, before.text.sql, edits):
+        raise _refused(before.text, needs[0])
+    return after
 
 
 def _one_select(engine: duckdb.DuckDBPyConnection, text: Text, tokens: tuple[Token, ...]) -> None:
@@ -142,7 +220,7 @@ def _tree(engine: duckdb.DuckDBPyConnection, text: Text) -> Node:
 
 def _bound(
     engine: duckdb.DuckDBPyConnection, text: Text, granted: Granted, seen: Seen
-) -> PlanFacts:
+) -> tuple[Node, PlanFacts]:
     try:
         document = _serialized(engine, "json_serialize_plan", text.sql)
     except duckdb.Error as error:
@@ -155,7 +233,7 @@ def _bound(
     facts = check_plan(text, plans[0], granted=frozenset(granted.columns))
     if not facts.tables <= seen.tables:
         raise text.refuse("sql.parsers_disagree", "the plan reads a table the text does not name")
-    return facts
+    return plans[0], facts
 
 
 def _columns(engine: duckdb.DuckDBPyConnection, text: Text) -> tuple[tuple[str, str], ...]:
@@ -175,23 +253,6 @@ def _columns(engine: duckdb.DuckDBPyConnection, text: Text) -> tuple[tuple[str, 
             raise text.refuse("sql.reserved_name", message, word=name)
         seen.add(name.lower())
     return columns
-
-
-def _ordered(
-    engine: duckdb.DuckDBPyConnection,
-    text: Text,
-    tokens: tuple[Token, ...],
-    root: Node,
-    columns_count: int,
-) -> str:
-    executed = with_total_order(text, tokens, columns_count)
-    try:
-        after = _tree(engine, Text(executed))
-    except SqlRefused as error:
-        raise text.refuse("sql.order_form", "the ORDER BY cannot be made total") from error
-    if not same_but_ordered(root, after, columns_count):
-        raise text.refuse("sql.order_form", "the ORDER BY cannot be made total")
-    return executed
 
 
 def _said(message: str) -> str:

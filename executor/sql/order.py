@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Sequence
 
-from tieout.executor.sql.refusal import Text
-from tieout.executor.sql.shape import Json, Node, as_node, names, nodes, word
+from tieout.executor.sql.edits import Edit
+from tieout.executor.sql.shape import Node, as_node, names, nodes, word
 from tieout.executor.sql.text import Token
 
 TOTAL_ORDER = "total_order"
@@ -37,11 +38,8 @@ def is_total(root: Node, columns: Sequence[str]) -> bool:
     return {c.lower() for c in columns} <= named
 
 
-def with_total_order(text: Text, tokens: Sequence[Token], columns_count: int) -> str:
-    """The text with ", 1, 2, ..., n" at the end of its outermost ORDER BY.
-
-    Raises SqlRefused sql.order_form when that ORDER BY is not outside all brackets.
-    """
+def total_order(tokens: Sequence[Token], columns_count: int) -> tuple[Edit, ...]:
+    """Put ", 1, 2, ..., n" at the end of the outermost ORDER BY; none when that is in brackets."""
     flat = [t for t in tokens if t.depth == 0]
     start = None
     for before, after in itertools.pairwise(flat):
@@ -49,7 +47,7 @@ def with_total_order(text: Text, tokens: Sequence[Token], columns_count: int) ->
         if before.kind == after.kind == "word" and words == ("order", "by"):
             start = after
     if start is None:
-        raise text.refuse("sql.order_form", "the ORDER BY stands inside brackets", word="order")
+        return ()
     end = start.end
     for token in flat:
         if token.start < start.end:
@@ -59,25 +57,17 @@ def with_total_order(text: Text, tokens: Sequence[Token], columns_count: int) ->
         end = token.end
     end = max([end, *(t.end for t in tokens if start.end <= t.end and t.end <= end)])
     places = ", ".join(str(n) for n in range(1, columns_count + 1))
-    return f"{text.sql[:end]}, {places}{text.sql[end:]}"
+    return (Edit(end, end, f", {places}", TOTAL_ORDER),)
 
 
-def same_but_ordered(before: Node, after: Node, columns_count: int) -> bool:
-    """Whether the second tree is the first with exactly the positions appended to its order."""
-    extended = _bare(after)
-    for modifier in nodes(as_node(extended).get("modifiers")):
-        orders = modifier.get("orders")
-        if word(modifier, "type") == "ORDER_MODIFIER" and isinstance(orders, list):
-            extra = [as_node(as_node(o)["expression"]) for o in orders[-columns_count:]]
-            texts = [as_node(e.get("literal") or {}).get("text") for e in extra]
-            if texts != [str(n) for n in range(1, columns_count + 1)]:
-                return False
-            del orders[-columns_count:]
-    return extended == _bare(before)
-
-
-def _bare(node: Json) -> Json:
-    """A copy without places in the text."""
-    if isinstance(node, dict):
-        return {k: _bare(v) for k, v in node.items() if not k.startswith("query_location")}
-    return [_bare(v) for v in node] if isinstance(node, list) else node
+def without_additions(after: Node, sql: str, edits: Sequence[Edit]) -> Node:
+    """A tree without the positions that a total order appended. sql: the text before."""
+    del sql
+    stripped: Node = copy.deepcopy(after)
+    for edit in edits:
+        added = len(edit.text.split(", ")) - 1
+        for modifier in nodes(stripped.get("modifiers")):
+            orders = modifier.get("orders")
+            if word(modifier, "type") == "ORDER_MODIFIER" and isinstance(orders, list):
+                del orders[-added:]
+    return stripped

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from tieout.executor.errors import ExecutorError, Exit
+from tieout.executor.sql.edits import Edit, apply, before
+from tieout.executor.sql.verdict import Reason
 
 NO_LOCATION = 2**64 - 1
 """What the engine's tree says where a node has no place in the text."""
@@ -63,6 +66,7 @@ class SqlRefused(ExecutorError):
     """The text was not admitted; nothing of it ran.
 
     line and column are 1-based positions in the model's own text, None where it has no one place.
+    reasons: why it is no function of the data, where that is why.
     """
 
     def __init__(
@@ -74,24 +78,48 @@ class SqlRefused(ExecutorError):
         line: int | None = None,
         column: int | None = None,
         exit_code: Exit = Exit.REFUSED,
+        reasons: tuple[Reason, ...] = (),
     ) -> None:
         place = f"line {line}, column {column}" if line is not None else ""
         super().__init__(code, message, remedy=remedy, place=place, exit_code=exit_code)
         self.line = line
         self.column = column
+        self.reasons = reasons
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The model's SQL with its places; the engine counts bytes of UTF-8, people characters."""
+    """The model's SQL with its places; the engine counts bytes of UTF-8, people characters.
+
+    sql: the text at hand. earlier: each text before it, the model's own first, with the edits that
+    led to the next; places are always told in the model's own.
+    """
 
     sql: str
+    earlier: tuple[tuple[str, tuple[Edit, ...]], ...] = field(default=())
+
+    @property
+    def asked(self) -> str:
+        """The model's own text."""
+        return self.earlier[0][0] if self.earlier else self.sql
+
+    def edited(self, edits: Sequence[Edit]) -> Text:
+        """The text after some edits."""
+        changed = apply(self.sql, edits)
+        return Text(changed, (*self.earlier, (self.sql, tuple(edits))))
+
+    def asked_offset(self, offset: int) -> int:
+        """Where a character of the text at hand stands, or was put in, in the model's own."""
+        for _sql, edits in reversed(self.earlier):
+            offset = before(offset, edits)
+        return offset
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Line and column, both from 1, of a character offset."""
-        before = self.sql[:offset]
-        line = before.count("\n") + 1
-        return line, offset - (before.rfind("\n") + 1) + 1
+        """Line and column, both from 1, in the model's own text, of a character offset."""
+        offset = self.asked_offset(offset)
+        head = self.asked[:offset]
+        line = head.count("\n") + 1
+        return line, offset - (head.rfind("\n") + 1) + 1
 
     def from_bytes(self, location: int) -> int:
         """The character offset of a byte offset."""

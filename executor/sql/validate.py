@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tieout.executor.sql.refusal import SqlRefused
+from tieout.executor.sql.verdict import Verdict
 
 __all__ = [
     "ColumnOrigin",
@@ -70,11 +71,17 @@ class RowOrigin:
 
 @dataclass(frozen=True, slots=True)
 class GrantedColumn:
-    """name; type: DuckDB type text; origin: what flowed in earlier, None in a snapshot."""
+    """name; type: DuckDB type text; origin: what flowed in earlier, None in a snapshot.
+
+    domain: the values that the catalog declares, as texts; range: its declared lowest and highest
+    value as texts, "" where open. Literals compared with the column are held to them.
+    """
 
     name: str
     type: str
     origin: ColumnOrigin | None = None
+    domain: tuple[str, ...] = ()
+    range: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +102,8 @@ class Finding:
     """What the examination in the worker found; only `validate` makes it a ValidatedSql."""
 
     executed: str
-    rewrites: tuple[str, ...]
+    countercheck: str
+    verdict: Verdict
     formatted: str
     tables: tuple[str, ...]
     functions: tuple[str, ...]
@@ -114,7 +122,9 @@ class ValidatedSql:
 
     asked: the model's text. executed: the text given to the engine, the same unless a rewrite is
     named. formatted: for readers, never run. tables: granted names it reads. columns: (name,
-    DuckDB type) of the result. ordered: it has an outermost ORDER BY. literals: all in the text.
+    DuckDB type) of the result, in its order. ordered: it has an outermost ORDER BY. literals: all
+    in the text. verdict: whether, and how, it is a function of the data. countercheck: the executed
+    text with every order that was added turned round; "" when none was added that could choose.
     """
 
     __slots__ = ("_finding", "asked")
@@ -153,8 +163,17 @@ class ValidatedSql:
         return self._finding.executed
 
     @property
+    def countercheck(self) -> str:
+        return self._finding.countercheck
+
+    @property
+    def verdict(self) -> Verdict:
+        return self._finding.verdict
+
+    @property
     def rewrites(self) -> tuple[str, ...]:
-        return self._finding.rewrites
+        """The names of the rewrites, sorted."""
+        return self._finding.verdict.names
 
     @property
     def formatted(self) -> str:

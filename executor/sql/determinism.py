@@ -1,0 +1,64 @@
+"""The judge: every reason why a query is no function of the data, with the edits that remove it.
+
+Exact arithmetic comes first, since it changes types; orders come last, in one round, so that one
+text with all of them turned round can be made (the countercheck).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tieout.executor.sql.keys import Keyed
+from tieout.executor.sql.needs import Need
+from tieout.executor.sql.order import is_total, order_of, total_order
+from tieout.executor.sql.reading import Reading
+from tieout.executor.sql.refusal import Text
+from tieout.executor.sql.ties import check_ties
+from tieout.executor.sql.tree import Granted
+from tieout.executor.sql.verdict import Reason, Rewrite, Standing, Verdict
+
+HARMLESS = frozenset({"sequence"})
+"""Reasons that leave the content a function of the data: only the sequence of rows was open."""
+
+
+def keyed_of(granted: Granted) -> dict[str, Keyed]:
+    """What tells the rows of each granted table apart."""
+    return {
+        name: Keyed(columns, (granted.keys[name],) if granted.keys[name] else ())
+        for name, columns in granted.columns.items()
+    }
+
+
+def judge(reading: Reading) -> tuple[Need, ...]:
+    """What must be done before the text is a function of the data; empty when nothing."""
+    check_ties(reading.text, reading.root, keyed_of(reading.granted))
+    names = [name for name, _kind in reading.columns]
+    if not order_of(reading.root) or is_total(reading.root, names):
+        return ()
+    edits = total_order(reading.tokens, len(names))
+    message = "the ORDER BY cannot be made total"
+    return (
+        Need(
+            "sequence",
+            "sql.order_form",
+            message,
+            offset=edits[0].start if edits else None,
+            edits=edits,
+        ),
+    )
+
+
+def verdict_of(text: Text, told: Sequence[Need]) -> Verdict:
+    """The verdict of an admitted text. told: needs that were met, at places of the asked text."""
+    asked = Text(text.asked)
+    reasons, rewrites = list[Reason](), list[Rewrite]()
+    for need in told:
+        line, column = asked.position(need.offset) if need.offset is not None else (None, None)
+        reasons.append(Reason(need.reason, need.message, line, column))
+        for edit in need.edits:
+            at = asked.position(edit.start)
+            rewrites.append(Rewrite(edit.rewrite, edit.opposite or "", edit.text, *at))
+    rewrites.sort(key=lambda r: (r.line, r.column))
+    harmless = all(r.name in HARMLESS for r in reasons)
+    standing = Standing.FUNCTION if harmless else Standing.REWRITTEN
+    return Verdict(standing, tuple(reasons), tuple(rewrites))

@@ -1,0 +1,21 @@
+"""Proof that a rewrite changed only what it says: with its parts taken out, the trees are equal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tieout.executor.sql.edits import Edit
+from tieout.executor.sql.order import without_additions
+from tieout.executor.sql.shape import Json, Node
+
+
+def same_but_for(before: Node, after: Node, sql: str, edits: Sequence[Edit]) -> bool:
+    """Whether the tree after is the tree before and the edits. sql: the text before."""
+    return bare(without_additions(after, sql, edits)) == bare(before)
+
+
+def bare(node: Json) -> Json:
+    """A copy without places in the text."""
+    if isinstance(node, dict):
+        return {k: bare(v) for k, v in node.items() if not k.startswith("query_location")}
+    return [bare(v) for v in node] if isinstance(node, list) else node
