@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -39,20 +40,6 @@ from tieout.executor.sql.vocabulary import (
 _PLAIN_NAME = re.compile(r"[A-Za-z_][\w $-]*")
 
 
-@dataclass(slots=True)
-class Seen:
-    """What the walk found: granted tables and all names as written (lower case), and functions."""
-
-    tables: set[str] = field(default_factory=set)
-    refs: set[str] = field(default_factory=set)
-    ctes: set[str] = field(default_factory=set)
-    cte_uses: dict[str, int] = field(default_factory=dict)
-    functions: set[str] = field(default_factory=set)
-    table_functions: set[str] = field(default_factory=set)
-    generates: bool = False
-    """Whether rows can come from no table: ranges, unnest, recursion."""
-
-
 @dataclass(frozen=True, slots=True)
 class Granted:
     """Lower-case table name to its lower-case columns with their types, and to its key."""
@@ -61,9 +48,24 @@ class Granted:
     keys: Mapping[str, frozenset[str]]
 
 
+@dataclass(slots=True)
+class Seen:
+    """What the walk found: granted tables and all names as written (lower case), and functions."""
+
+    granted: Granted
+    tables: set[str] = field(default_factory=set)
+    refs: Counter[str] = field(default_factory=Counter)
+    ctes: set[str] = field(default_factory=set)
+    cte_uses: dict[str, int] = field(default_factory=dict)
+    functions: set[str] = field(default_factory=set)
+    table_functions: set[str] = field(default_factory=set)
+    generates: bool = False
+    """Whether rows can come from no table: ranges, unnest, recursion."""
+
+
 def check_tree(text: Text, root: Node, granted: Granted) -> Seen:
     """Walk the whole tree; raises SqlRefused at the first node outside the lists."""
-    walk = _Walk(text, granted, Seen())
+    walk = _Walk(text, granted, Seen(granted))
     walk.query(root, frozenset())
     for name, uses in walk.seen.cte_uses.items():
         if uses > CTE_USES_MAX:
@@ -185,7 +187,7 @@ class _Walk:
             message = f"the table {name} is named with a schema or catalog"
             raise self.text.refuse("sql.qualified_table", message, location=where)
         low = name.lower()
-        self.seen.refs.add(low)
+        self.seen.refs[low] += 1
         if low in scope:
             self.seen.cte_uses[low] = self.seen.cte_uses.get(low, 0) + 1
         elif low in self.granted.columns:
