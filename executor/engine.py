@@ -168,27 +168,40 @@ class Engine:
         assert isinstance(found, dict)
         return wire.finding_from_json(found)
 
-    def run(self, validated: ValidatedSql, tables: Mapping[str, TableBytes]) -> EngineResult:
+    def run(
+        self,
+        validated: ValidatedSql,
+        tables: Mapping[str, TableBytes],
+        *,
+        opposite: bool = False,
+    ) -> EngineResult:
         """Run the validated bytes over tables of the granted names; those not used are not read.
+
+        opposite: run the countercheck instead, in which each order that was added is turned round.
 
         Raises ExecutorError: sql.conversion, sql.overflow, sql.several_rows, sql.value,
         limit.seconds, limit.memory, limit.bytes, engine.crashed, engine.failed, engine.input.
         """
+        sql = validated.countercheck if opposite else validated.executed
         missing = [name for name in validated.tables if name not in tables]
         if missing:
             raise _failure("engine.input", f"the table {missing[0]} was not handed over")
         kept = {n: p for n in validated.tables if (p := self._kept(n, tables[n])) is not None}
         try:
-            return self._run(validated, tables, kept)
+            return self._run(validated, sql, tables, kept)
         except ExecutorError as error:
             if error.code != "engine.cache" or not kept:
                 raise
         for path in kept.values():
             path.unlink(missing_ok=True)
-        return self._run(validated, tables, {})
+        return self._run(validated, sql, tables, {})
 
     def _run(
-        self, validated: ValidatedSql, tables: Mapping[str, TableBytes], kept: Mapping[str, Path]
+        self,
+        validated: ValidatedSql,
+        sql: str,
+        tables: Mapping[str, TableBytes],
+        kept: Mapping[str, Path],
     ) -> EngineResult:
         listed: list[wire.Json] = []
         files: list[int] = []
@@ -199,7 +212,7 @@ class Engine:
                 if path is None:
                     files.append(_memory_file(tables[name].read()))
             request: wire.Document = {
-                "sql": validated.executed,
+                "sql": sql,
                 "tables": listed,
                 "rows_max": self.limits.rows_max,
             }

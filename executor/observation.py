@@ -22,10 +22,12 @@ def observe(
     totals: tuple[tuple[str, str], ...],
     limits: Limits,
     rewrites: tuple[str, ...] = (),
+    ties: str = "",
     unseen: int = 0,
 ) -> bytes:
     """The observation of a table artifact. payload: its bytes as the store gave them back.
 
+    ties: what the countercheck of an added order found; "" when there was none to make.
     unseen: documents that as_of keeps from the question; absence is not said of them.
     """
     reader = TableReader(payload)
@@ -48,6 +50,8 @@ def observe(
         "rewrites": list(rewrites),
         "first_rows": rows,
     }
+    if ties:
+        document["ties"] = ties
     if unseen:
         document["documents_not_seen"] = unseen
     if reader.rows == 0:

@@ -8,10 +8,11 @@ from tieout.executor.sql.validate import RowOrigin, ValidatedSql
 from tieout.ledger.canon import Json, encode
 
 
-def validation_document(validated: ValidatedSql) -> bytes:
+def validation_document(validated: ValidatedSql, ties: str = "") -> bytes:
     """What validation found, for readers and for `show`, which never load the engine.
 
-    sources are columns of the direct inputs, roots the snapshots behind them.
+    sources are columns of the direct inputs, roots the snapshots behind them. ties: what the
+    countercheck found.
     """
     origins: list[Json] = [
         {
@@ -32,6 +33,7 @@ def validation_document(validated: ValidatedSql) -> bytes:
             "columns": [list(column) for column in validated.columns],
             "ordered": validated.ordered,
             "rewrites": list(validated.rewrites),
+            "ties": ties,
             "literals": list(validated.literals),
             "origins": origins,
             "rows": {

@@ -16,6 +16,7 @@ from typing import Final
 from tieout.artifacts.address import Address
 from tieout.artifacts.errors import ArtifactError
 from tieout.artifacts.table import Column, TableArtifact, canonical
+from tieout.executor.countercheck import Ties, ties
 from tieout.executor.engine import Engine, TableBytes
 from tieout.executor.errors import ExecutorError, Exit
 from tieout.executor.extract import ExtractSpec, extract
@@ -85,6 +86,8 @@ class _Ran:
     executed: bytes | None = None
     parts: tuple[Made, ...] = ()
     rewrites: tuple[str, ...] = ()
+    ties: Ties = Ties.IMPOSSIBLE
+    tied: bool = False
     source: str = ""
     key: tuple[str, ...] = field(default=())
     unseen: int = 0
@@ -123,15 +126,14 @@ def _sql(bench: Bench, world: World, step: SqlStep) -> _Ran:
     except SqlRefused as error:
         raise _blame_earlier_step(world, step, error) from error
     wanted = {name: world.address(name) for name in validated.tables}
-    result = bench.engine.run(
-        validated,
-        {
-            name: TableBytes(address, partial(world.store.get, address), name in world.sources)
-            for name, address in wanted.items()
-        },
-    )
+    tables = {
+        name: TableBytes(address, partial(world.store.get, address), name in world.sources)
+        for name, address in wanted.items()
+    }
+    result = bench.engine.run(validated, tables)
     check_cells(result.table, bench.limits.cell_bytes_max)
     table = _canonical(result.table, tuple(step.key), ordered=validated.ordered)
+    found = ties(bench.engine, validated, tables, result.table)
     info = bench.engine.info
     return _Ran(
         table=table,
@@ -143,9 +145,11 @@ def _sql(bench: Bench, world: World, step: SqlStep) -> _Ran:
         executed=validated.executed.encode("utf-8"),
         parts=(
             Made("formatted", validated.formatted.encode("utf-8"), SQL_MEDIA),
-            Made("validation", validation_document(validated), JSON_MEDIA),
+            Made("validation", validation_document(validated, found), JSON_MEDIA),
         ),
         rewrites=validated.rewrites,
+        ties=found,
+        tied=found is Ties.DECIDED or any(s.tied for n in wanted if (s := world.steps.get(n))),
         key=tuple(step.key),
     )
 
@@ -294,6 +298,7 @@ def _record_result(
         totals=ran.table.totals,
         limits=bench.limits,
         rewrites=ran.rewrites,
+        ties=ran.ties,
         unseen=ran.unseen,
     )
     outcome = DONE
@@ -329,6 +334,7 @@ def _record_result(
         rows=ran.table.rows,
         complete=ran.complete,
         source=ran.source,
+        tied=ran.tied,
     )
 
 

@@ -154,7 +154,8 @@ class StepResult:
     """A step that was performed: its receipt, and what later steps and figures need of it.
 
     ok: there is a table. origins: per column, what flowed into its values; row_origin: what
-    decided which rows there are, and how many.
+    decided which rows there are, and how many. tied: an order that was added to it, or to a step
+    that it reads, chose among rows that tie.
     """
 
     id: str
@@ -169,6 +170,7 @@ class StepResult:
     rows: int = 0
     complete: bool = True
     source: str = ""
+    tied: bool = False
 
 
 @dataclass(slots=True)

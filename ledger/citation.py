@@ -49,6 +49,8 @@ class Flag(StrEnum):
     COMPUTED = "computed"
     PARTIAL = "partial"
     INEXACT = "inexact"
+    TIED = "tied"
+    """Rows tie, and an order that was added to the query chose which of them it was read from."""
     NO_VALUE = "no_value"
     """The cell is NULL, NaN or infinite: nothing is shown as a number."""
     ROUNDED = "rounded"

@@ -163,6 +163,7 @@ def _flags(
         Flag.COMPUTED: origin.operation != "",
         Flag.PARTIAL: not step.complete,
         Flag.INEXACT: origin.inexact or kind in FLOATS,
+        Flag.TIED: step.tied,
         Flag.NO_VALUE: nothing,
         Flag.ROUNDED: not nothing and is_rounded(value, display),
         Flag.UNIT_TYPED: not nothing and types_unit(display),

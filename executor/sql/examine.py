@@ -10,7 +10,7 @@ import duckdb
 
 from tieout.executor.sql import origins as flows
 from tieout.executor.sql.as_of import clock_needs
-from tieout.executor.sql.determinism import judge, verdict_of
+from tieout.executor.sql.determinism import HARMLESS, judge, verdict_of
 from tieout.executor.sql.edits import Edit, apply
 from tieout.executor.sql.needs import Need
 from tieout.executor.sql.order import order_of
@@ -82,8 +82,8 @@ def examine(
         if not needs:
             break
         text = _rewritten(reading.text, needs, told)
-        edits = [edit for need in needs for edit in need.edits]
-        counter = apply(reading.text.sql, edits, opposite=True) if _turns(edits) else counter
+        turned = [e for need in needs for e in _turned(need)]
+        counter = apply(reading.text.sql, turned, opposite=True) if _turns(turned) else counter
         reading = _reread(engine, reading, text, needs)
     else:
         raise asked.text.refuse("sql.too_complex", "too many parts of the query need a rewrite")
@@ -154,6 +154,13 @@ def _refused(text: Text, need: Need) -> SqlRefused:
     refused = text.refuse(need.code, need.message, offset=need.offset, remedy=need.remedy)
     refused.reasons = (Reason(need.reason, need.message, refused.line, refused.column),)
     return refused
+
+
+def _turned(need: Need) -> list[Edit]:
+    """The edits of a need for the countercheck: an order of mere sequence need not be turned."""
+    if need.reason in HARMLESS:
+        return [replace(edit, opposite=None) for edit in need.edits]
+    return list(need.edits)
 
 
 def _turns(edits: Sequence[Edit]) -> bool:
