@@ -130,6 +130,8 @@ def finding_from_json(document: Document) -> Finding:
         rows=_row_origin(counted),
         ordered=bool(document["ordered"]),
         literals=texts(document["literals"]),
+        tree=str(document["tree"]),
+        plan=str(document["plan"]),
     )
 
 

@@ -104,6 +104,8 @@ def examine(
         rows=traced.rows,
         ordered=bool(order_of(reading.root)),
         literals=traced.literals,
+        tree=json.dumps(reading.root),
+        plan=json.dumps(reading.plan),
     )
 
 

@@ -112,6 +112,8 @@ class Finding:
     rows: RowOrigin
     ordered: bool
     literals: tuple[str, ...]
+    tree: str
+    plan: str
 
 
 _TOKEN = object()
@@ -125,6 +127,7 @@ class ValidatedSql:
     DuckDB type) of the result, in its order. ordered: it has an outermost ORDER BY. literals: all
     in the text. verdict: whether, and how, it is a function of the data. countercheck: the executed
     text with every order that was added turned round; "" when none was added that could choose.
+    tree, plan: the engine's parse tree and bound plan of the executed text, as JSON.
     """
 
     __slots__ = ("_finding", "asked")
@@ -206,6 +209,14 @@ class ValidatedSql:
     @property
     def literals(self) -> tuple[str, ...]:
         return self._finding.literals
+
+    @property
+    def tree(self) -> str:
+        return self._finding.tree
+
+    @property
+    def plan(self) -> str:
+        return self._finding.plan
 
 
 def validate(
