@@ -23,8 +23,9 @@ FOREIGN = {"pyarrow", "pydantic", "apsw", "blake3", "cyclopts", "rich", *HEAVY}
 PUBLIC = {
     "tieout": ["Error", "Workspace", "__version__", "init_workspace", "open_workspace"],
     "tieout.artifacts": [
-        "Address", "ArtifactError", "RetentionClass", "Store", "Stored", "TableArtifact",
-        "TableReader", "TextSnapshot", "canonical", "create_store", "open_store",
+        "Address", "ArtifactError", "CheckedRow", "RetentionClass", "RowRoot", "RowTree", "Store",
+        "Stored", "TableArtifact", "TableReader", "TextSnapshot", "canonical", "check_row",
+        "create_store", "open_store", "prove_row", "row_root",
     ],
     "tieout.ledger": [
         "Answer", "CellCitation", "Figure", "Label", "LedgerError", "LedgerRow", "Log", "MemoryLog",
