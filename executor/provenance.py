@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tieout.artifacts.table import TableArtifact
+from tieout.executor.check_document import verdict_members
 from tieout.executor.sql.flow import ONE_ROW
 from tieout.executor.sql.validate import RowOrigin, ValidatedSql
 from tieout.ledger.canon import Json, encode
@@ -35,6 +36,7 @@ def validation_document(validated: ValidatedSql, ties: str = "") -> bytes:
             "rewrites": list(validated.rewrites),
             "ties": ties,
             "literals": list(validated.literals),
+            "verdict": verdict_members(validated.verdict),
             "origins": origins,
             "rows": {
                 "literals": list(validated.rows.literals),

@@ -150,6 +150,38 @@ def ask(
 
 
 @app.command
+def check(
+    file: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    *,
+    source: list[str] | None = None,
+    as_of: str = "",
+    common: Common = DEFAULT,
+) -> int:
+    """Check a query without running it: is it admitted, is it a function of the data, if not why.
+
+    Parameters
+    ----------
+    file:
+        A file with one SELECT, or - for standard input.
+    source:
+        A table source it may read; give it again for more. All that are pinned without.
+    as_of:
+        A date, which the clock then shows.
+
+    """
+    from tieout.check import check as examine
+    from tieout.check import checked_document, read_query
+
+    sql = read_query(file, sys.stdin.buffer)
+    with common.open() as workspace:
+        checked = examine(workspace, file, sql, sources=source or (), as_of=as_of)
+        common.out.document(checked_document(checked))
+    if checked.refused is not None and common.json:
+        raise checked.refused
+    return Exit.FINE if checked.refused is None else Exit.REFUSED
+
+
+@app.command
 def replay(run: str = "latest", *, common: Common = DEFAULT) -> int:
     """Run RUN again from its evidence alone and compare every address and content digest."""
     with common.open() as workspace:

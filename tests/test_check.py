@@ -1,0 +1,246 @@
+"""`tieout check`: what it prints, its exit codes, its one JSON document; that it writes nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from end_to_end.small import make
+
+from tieout import open_workspace
+from tieout.check import CONTEXT_CHARS, check, pointed
+from tieout.cli import start
+
+ADMITTED = {
+    "format", "verdict", "standing", "reasons", "rewrites", "tables", "columns", "functions",
+    "literals", "ordered", "countercheck", "executed", "file", "as_of", "snapshots", "not_pinned",
+}  # fmt: skip
+REFUSED = {
+    "format", "verdict", "code", "message", "line", "column", "way_out", "standing", "reasons",
+    "file", "as_of", "snapshots", "not_pinned",
+}  # fmt: skip
+GOOD = "SELECT account, sum(amount) AS total FROM gl WHERE amount > 10 GROUP BY account\n"
+TIED = "SELECT account, amount\nFROM gl\nORDER BY account\n"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with snapshots of all its sources."""
+    folder = make(tmp_path_factory.mktemp("check") / "w")
+    assert start(["init", str(folder)]) == 0
+    assert start(["snapshot", "-w", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture
+def here(made: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(made)
+    monkeypatch.setenv("NO_COLOR", "1")
+    return made
+
+
+@pytest.fixture
+def said(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Check a text from standard input: exit code, standard output, standard error."""
+
+    def ask(sql: str | bytes, *arguments: str) -> tuple[int, str, str]:
+        payload = sql.encode() if isinstance(sql, str) else sql
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(payload)))
+        code = start(["check", "-", *arguments])
+        return (code, *capsys.readouterr())
+
+    return ask
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    return {str(p): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_an_admitted_query_is_told_with_all_that_was_found(said):
+    code, out, err = said(GOOD)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[:2] == ["-: admitted", "  verdict    a function of the data"]
+    assert lines[2].startswith("  tables     gl blake3:")
+    assert lines[3:] == [
+        "  columns    account VARCHAR, total DECIMAL(38,2)",
+        "  functions  sum",
+        "  literals   10",
+    ]
+
+
+def test_a_rewrite_is_told_with_its_place_and_the_text_that_would_run(said):
+    code, out, _ = said(TIED)
+    assert code == 0
+    assert "  reason     3:17 sequence: " in out
+    assert "  rewrite    3:17 total_order: put in ', 1, 2'" in out
+    assert out.endswith(
+        "  executed\n    │ SELECT account, amount\n    │ FROM gl\n    │ ORDER BY account, 1, 2\n"
+    )
+
+
+def test_a_refused_query_begins_with_a_line_for_editors(said, here, capsys):
+    (here / "q.sql").write_text("SELECT line_id,\r\n\tnow() AS t\r\nFROM gl\r\n")
+    assert start(["check", "q.sql"]) == 4
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.splitlines() == [
+        "q.sql:2:2: sql.clock: the function now is not admitted",
+        "  2 │  now() AS t",
+        "    │  ^",
+        "  way out    Write the date as a literal, such as DATE '2026-06-30'.",
+        "  reason     2:2 clock: it reads the clock",
+    ]
+    (here / "q.sql").unlink()
+
+
+@pytest.mark.parametrize("sql", [GOOD, TIED, "SELECT 1 AS one"])
+def test_the_document_of_an_admitted_query_has_a_closed_shape(sql, said):
+    code, out, err = said(sql, "--json")
+    found = json.loads(out)
+    assert (code, err, found["format"], found["verdict"]) == (0, "", "tieout.check/1", "admitted")
+    assert found.keys() == ADMITTED
+    assert found["file"] == "-"
+    assert set(found["snapshots"]) == {"bank", "gl"}
+    for rewrite in found["rewrites"]:
+        assert rewrite.keys() == {"name", "removed", "inserted", "line", "column"}
+    for reason in found["reasons"]:
+        assert reason.keys() == {"name", "detail", "line", "column"}
+    assert bool(found["rewrites"]) == (found["executed"] != sql)
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "line", "column", "standing"),
+    [
+        ("", "sql.empty", None, None, None),
+        ("SELECT nope FROM gl", "sql.unknown_column", 1, 8, None),
+        ("SELECT *\nFROM notes", "sql.unknown_table", 2, 6, None),
+        ("SELECT random() AS r FROM gl", "sql.random", 1, 8, "not_a_function_of_data"),
+        ("DROP TABLE gl", "sql.write", 1, 1, None),
+        ("SELECT '" + "x" * 40_000 + "' AS x", "sql.too_long", None, None, None),
+    ],
+)
+def test_the_document_of_a_refused_query(sql, code, line, column, standing, said):
+    status, out, err = said(sql, "--json")
+    found = json.loads(out)
+    assert status == 4
+    assert found.keys() == REFUSED
+    assert (found["code"], found["standing"]) == (code, standing)
+    assert (found["line"], found["column"]) == (line, column)
+    assert bool(found["reasons"]) == (standing is not None)
+    assert found["way_out"]
+    assert json.loads(err)["code"] == code  # one line, as after every exit code but 0
+
+
+def test_only_the_sources_named_may_be_read(said):
+    code, out, _ = said("SELECT line_id FROM bank", "--source", "gl", "--json")
+    assert (code, json.loads(out)["code"]) == (4, "sql.unknown_table")
+    assert said("SELECT line_id FROM gl", "--source", "gl")[0] == 0
+    for name, status, wrong in (
+        ("notes", 2, "check.no_table"),
+        ("nobody", 4, "catalog.unknown_source"),
+    ):
+        code, out, err = said(GOOD, "--source", name, "--json")
+        assert (code, out, json.loads(err)["code"]) == (status, "", wrong)
+
+
+def test_as_of_is_a_date(said):
+    found = json.loads(said(GOOD, "--as-of", "2026-06-30", "--json")[1])
+    assert found["as_of"] == "2026-06-30"
+    code, out, err = said(GOOD, "--as-of", "June", "--json")
+    assert (code, out, json.loads(err)["code"]) == (2, "", "check.as_of")
+
+
+@pytest.mark.parametrize(
+    ("file", "code"),
+    [
+        ("absent.sql", "check.missing"),
+        ("notes", "check.unreadable"),
+        ("--typo", "check.missing"),
+        ("bad.sql", "check.not_utf8"),
+        ("huge.sql", "check.too_large"),
+        ("a\0b", "check.unreadable"),
+    ],
+)
+def test_a_file_that_is_no_query_is_wrong_usage(file, code, here, capsys):
+    (here / "bad.sql").write_bytes(b"SELECT '\xe9' AS e")
+    (here / "huge.sql").write_bytes(b" " * 5_000_000)
+    try:
+        assert start(["check", file, "--json"]) == 2
+    finally:
+        (here / "bad.sql").unlink()
+        (here / "huge.sql").unlink()
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert json.loads(err)["code"] == code
+
+
+def test_bytes_of_standard_input_that_are_no_text(said):
+    code, out, err = said(b"\xff", "--json")
+    assert (code, out, json.loads(err)["code"]) == (2, "", "check.not_utf8")
+
+
+def test_nothing_is_written(said, here):
+    before = files_below(here)
+    said(GOOD)
+    said(TIED, "--json")
+    said("SELECT now() AS t")
+    after = files_below(here)
+    # SQLite's readers may leave its own empty companions; they hold nothing of a check.
+    added = {name for name in after.keys() - before.keys() if after[name]}
+    assert {n for n in added if not n.endswith("-shm")} == set()
+    assert {n for n in before if before[n] != after[n]} == set()
+
+
+def test_before_anything_is_pinned_it_says_how_to_pin(tmp_path, capsys, monkeypatch):
+    folder = make(tmp_path / "w")
+    (folder / "q.sql").write_text(GOOD)
+    monkeypatch.chdir(folder)
+    assert start(["check", "q.sql", "--json"]) == 10
+    assert json.loads(capsys.readouterr().err)["code"] == "ledger.missing"
+    assert start(["init"]) == 0
+    capsys.readouterr()
+    assert start(["check", "q.sql", "--json"]) == 10
+    error = json.loads(capsys.readouterr().err)
+    assert (error["code"], "`tieout snapshot`" in error["remedy"]) == ("source.not_pinned", True)
+    assert start(["snapshot", "gl"]) == 0
+    capsys.readouterr()
+    assert start(["check", "q.sql"]) == 0
+    assert capsys.readouterr().out.endswith("  left out   bank: not pinned yet\n")
+    assert start(["check", "q.sql", "--source", "bank", "--json"]) == 10
+    assert "snapshot bank" in json.loads(capsys.readouterr().err)["remedy"]
+
+
+def test_from_python(here):
+    with open_workspace(here) as workspace:
+        checked = check(workspace, "q", "SELECT sum(amount) AS total FROM bank")
+        assert checked.refused is None
+        refused = check(workspace, "q", "SELECT 1; SELECT 2").refused
+        assert refused is not None
+        assert refused.code == "sql.two_statements"
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "shown", "under"),
+    [
+        ("SELECT x", 8, "SELECT x", "x"),
+        ("\tSELECT x", 2, " SELECT x", "S"),
+        ("SELECT '漢字' AS a, x", 19, "SELECT '漢字' AS a, x", None),
+        ("x" * 500 + "y" + "z" * 500, 501, "…" + "x" * CONTEXT_CHARS + "y", "y"),
+        ("SELECT", 7, "SELECT", None),
+        ("\u202eSELECT", 2, "\\u{202E}SELECT", "S"),
+    ],
+)
+def test_the_caret_stands_below_the_place(line, column, shown, under):
+    text, caret = pointed(f"first\n{line}\nlast", 2, column)
+    assert shown in text
+    assert caret.rstrip("^") == " " * 4 + "│" + caret.split("│")[1].rstrip("^")
+    if under is not None:
+        assert text[caret.index("^")] == under
+    if "漢" in line:  # each of the two takes two columns of a terminal
+        assert caret.index("^") == text.index("x") + 2
