@@ -75,7 +75,7 @@ class Address:
         return cls(blake3(payload).hexdigest())
 
     @classmethod
-    def of_chunks(cls, chunks: Iterable[bytes]) -> Address:
+    def of_chunks(cls, chunks: Iterable[bytes | memoryview]) -> Address:
         """The address of the concatenation of these chunks."""
         hasher = blake3()
         for chunk in chunks:

@@ -8,6 +8,7 @@ from typing import BinaryIO, Final
 
 from tieout.artifacts.address import Address
 from tieout.artifacts.errors import ArtifactError, Exit
+from tieout.artifacts.pieces import Payload, Pieces
 
 PAGE_BYTES: Final = 1 << 20
 
@@ -22,6 +23,22 @@ def checked(address: Address, payload: bytes, *, location: str) -> bytes:
             location=location,
         )
     return payload
+
+
+def unchanged(payload: Payload, found: Address, *, location: str) -> None:
+    """Pieces still have the address that they had; else ArtifactError object.changed.
+
+    found: the address of the bytes as they were hashed on their way into the store.
+    """
+    if isinstance(payload, Pieces) and payload.address != found:
+        raise ArtifactError(
+            "object.changed",
+            f"the bytes changed while they were stored in {location}: they have the address "
+            f"{found} now; nothing was kept",
+            place=str(payload.address),
+            remedy="Run again; if it happens again, report it and check the memory.",
+            exit_code=Exit.BUG,
+        )
 
 
 def corrupt(address: Address, found: str, *, location: str) -> ArtifactError:

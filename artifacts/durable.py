@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import io
 import itertools
 import os
 import re
@@ -21,20 +22,32 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Protocol, Self
 
 from tieout.artifacts.disk_errors import write_error
 from tieout.artifacts.errors import ArtifactError, Exit
+from tieout.artifacts.pieces import BLOCK_BYTES, Payload, blocks
 
 OBJECT_MODE: Final = 0o440
 FILE_MODE: Final = 0o644
-WRITE_BYTES_MAX: Final = 1 << 24  # one call: a signal or a limit then costs little
-READ_BYTES: Final = 1 << 20
+WRITE_BYTES_MAX: Final = BLOCK_BYTES  # one call: a signal or a limit then costs little
 TEMP_TRIES_MAX: Final = 10_000  # names left by dead writers that had this process's number
 
 _TEMP_NAME: Final = re.compile(r"\.tieout-[0-9]+-[0-9]+\.temp")
 _TEMP_NUMBERS: Final = itertools.count()
 _READ_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+class Watch(Protocol):
+    """Sees the bytes on their way to the disk, so that they are gone through once."""
+
+    def see(self, block: memoryview) -> None:
+        """The next bytes that will be written."""
+        ...
+
+    def accept(self) -> None:
+        """All were written and are durable; what is raised here keeps them from being named."""
+        ...
 
 
 def is_temp(name: str) -> bool:
@@ -77,13 +90,16 @@ def create_exclusive(path: Path, payload: bytes, *, mode: int = FILE_MODE) -> No
         )
 
 
-def create_idempotent(path: Path, payload: bytes, *, mode: int = FILE_MODE) -> bool:
+def create_idempotent(
+    path: Path, payload: Payload, *, mode: int = FILE_MODE, watch: Watch | None = None
+) -> bool:
     """Create the file, or find it there with the same bytes. True: created by this call.
 
+    watch: sees the bytes when the file is created; what it saw counts for nothing otherwise.
     Raises ArtifactError: file.exists_other when the file there holds other bytes (it is left
     as it is), disk.*, file.*.
     """
-    if not os.path.lexists(path) and _create(path, payload, mode):
+    if not os.path.lexists(path) and _create(path, payload, mode, watch):
         return True
     with _explained(path, wanted_bytes=len(payload)):
         same = _holds(path, payload)
@@ -199,11 +215,13 @@ class _Temp:
         self._renamed = True
 
 
-def _create(path: Path, payload: bytes, mode: int) -> bool:
+def _create(path: Path, payload: Payload, mode: int, watch: Watch | None = None) -> bool:
     """Create the file unless the name is taken; False when it is."""
     with _explained(path, wanted_bytes=len(payload)), _Temp(path.parent, mode) as temp:
-        _write(temp.fd, payload)
+        _write(temp.fd, payload, watch=watch)
         _sync(temp.fd)
+        if watch is not None:
+            watch.accept()
         try:
             # A link, not a rename: it fails when the name is taken, also in a race.
             os.link(temp.path, path)
@@ -233,12 +251,14 @@ def _make_folder(path: Path) -> None:
     _sync_folder(path.parent)
 
 
-def _write(fd: int, payload: bytes, *, before: int = 0) -> None:
+def _write(fd: int, payload: Payload, *, before: int = 0, watch: Watch | None = None) -> None:
     """Write all bytes, in as many calls as it takes, and check the size (bytes) after."""
-    view = memoryview(payload)
-    done = 0
-    while done < len(view):
-        done += os.write(fd, view[done : done + WRITE_BYTES_MAX])
+    for block in blocks(payload):
+        if watch is not None:
+            watch.see(block)
+        rest = block
+        while rest:
+            rest = rest[os.write(fd, rest) :]
     size = os.fstat(fd).st_size
     if size != before + len(payload):
         raise ArtifactError(
@@ -262,7 +282,7 @@ def _sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
-def _holds(path: Path, payload: bytes) -> bool:
+def _holds(path: Path, payload: Payload) -> bool:
     """Whether the name is a regular file with exactly these bytes."""
     try:
         fd = os.open(path, _READ_FLAGS)
@@ -274,13 +294,18 @@ def _holds(path: Path, payload: bytes) -> bool:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode) or status.st_size != len(payload):
             return False
-        view = memoryview(payload)
-        done = 0
-        while piece := stream.read(READ_BYTES):
-            if view[done : done + len(piece)] != piece:
-                return False
-            done += len(piece)
-        return done == len(payload)
+        return all(_reads(stream, block) for block in blocks(payload)) and not stream.read(1)
+
+
+def _reads(stream: io.FileIO, block: memoryview) -> bool:
+    """Whether exactly these bytes come next in a file."""
+    done = 0
+    while done < len(block):
+        piece = stream.read(len(block) - done)
+        if not piece or block[done : done + len(piece)] != piece:
+            return False
+        done += len(piece)
+    return True
 
 
 def _lock(fd: int) -> bool:

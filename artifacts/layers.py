@@ -17,6 +17,7 @@ from typing import BinaryIO, Final, Literal
 from tieout.artifacts.address import Address
 from tieout.artifacts.checked import checked, stream
 from tieout.artifacts.errors import ArtifactError, Exit
+from tieout.artifacts.pieces import Payload
 from tieout.artifacts.store import ObjectStat, RetentionClass, Store, Stored
 
 Call = Literal["put", "get", "open", "stat", "addresses"]
@@ -33,7 +34,7 @@ class _Layer:
     def location(self) -> str:
         return self._inner.location
 
-    def put(self, payload: bytes, *, retention: RetentionClass = RetentionClass.RETAIN) -> Stored:
+    def put(self, payload: Payload, *, retention: RetentionClass = RetentionClass.RETAIN) -> Stored:
         return self._inner.put(payload, retention=retention)
 
     def get(self, address: Address) -> bytes:
@@ -52,7 +53,7 @@ class _Layer:
 class ReadOnly(_Layer):
     """Refuses every put with ArtifactError store.read_only."""
 
-    def put(self, payload: bytes, *, retention: RetentionClass = RetentionClass.RETAIN) -> Stored:
+    def put(self, payload: Payload, *, retention: RetentionClass = RetentionClass.RETAIN) -> Stored:
         del retention
         raise ArtifactError(
             "store.read_only",
@@ -86,7 +87,7 @@ class Counting(_Layer):
         with self._lock:
             return dict(self._counts)
 
-    def put(self, payload: bytes, *, retention: RetentionClass = RetentionClass.RETAIN) -> Stored:
+    def put(self, payload: Payload, *, retention: RetentionClass = RetentionClass.RETAIN) -> Stored:
         self._count("put")
         return self._inner.put(payload, retention=retention)
 
@@ -168,7 +169,7 @@ class Faulty(Counting):
         for fault in faults:
             self._faults.setdefault((fault.call, fault.nth), fault)
 
-    def put(self, payload: bytes, *, retention: RetentionClass = RetentionClass.RETAIN) -> Stored:
+    def put(self, payload: Payload, *, retention: RetentionClass = RetentionClass.RETAIN) -> Stored:
         fault = self._before("put", wanted_bytes=len(payload))
         stored = self._inner.put(payload, retention=retention)
         self._after(fault)

@@ -16,9 +16,18 @@ from blake3 import blake3
 
 from tieout.artifacts import durable
 from tieout.artifacts.address import Address
-from tieout.artifacts.checked import PAGE_BYTES, checked, corrupt, missing, no_store, paged_stream
+from tieout.artifacts.checked import (
+    PAGE_BYTES,
+    checked,
+    corrupt,
+    missing,
+    no_store,
+    paged_stream,
+    unchanged,
+)
 from tieout.artifacts.disk_errors import read_error
 from tieout.artifacts.errors import ArtifactError
+from tieout.artifacts.pieces import Payload, Pieces, address_of, blocks
 from tieout.artifacts.store import ObjectStat, RetentionClass, Stored
 
 SHARDS: Final = tuple(f"{number:02x}" for number in range(256))
@@ -53,20 +62,23 @@ class LocalStore:
     def location(self) -> str:
         return str(self._root)
 
-    def put(self, payload: bytes, *, retention: RetentionClass = RetentionClass.RETAIN) -> Stored:
-        """Raises ArtifactError: object.corrupt, disk.*, file.*, store.missing.
+    def put(self, payload: Payload, *, retention: RetentionClass = RetentionClass.RETAIN) -> Stored:
+        """Raises ArtifactError: object.corrupt, object.changed, disk.*, file.*, store.missing.
 
         After disk.failing this object refuses every further put: what the kernel says of the
         disk after a failed fsync cannot be relied on.
         """
         if self._failure is not None:
             raise self._failure
-        address = Address.of(payload)
+        address = address_of(payload)
+        seen = _Seen(payload, self.location)
         try:
             self._prepare(address)
             created = durable.create_idempotent(
-                self._path(address), payload, mode=durable.OBJECT_MODE
+                self._path(address), payload, mode=durable.OBJECT_MODE, watch=seen
             )
+            if not created:
+                seen = _Seen.whole(payload, self.location)
         except ArtifactError as error:
             if error.code == "disk.failing":
                 self._failure = error
@@ -74,13 +86,14 @@ class LocalStore:
                 self._ready.discard(address.hex[:2])
                 self._require()
             if error.code == "file.exists_other":
+                _Seen.whole(payload, self.location)
                 raise corrupt(
                     address, "a file with other bytes has its name", location=self.location
                 ) from error
             raise
         return Stored(
             address=address,
-            sha256=hashlib.sha256(payload).hexdigest(),
+            sha256=seen.sha256.hexdigest(),
             size=len(payload),
             retention=retention,
             version="",
@@ -219,6 +232,37 @@ class LocalStore:
             found = f"its bytes have the address blake3:{whole.hexdigest()}"
             raise corrupt(address, found, location=self.location)
         return pages
+
+
+class _Seen:
+    """The hashes of a payload, taken while it is written: in a block that is at hand already.
+
+    Of pieces the address is made again, since nothing keeps their buffers as they were.
+    """
+
+    def __init__(self, payload: Payload, location: str) -> None:
+        self._payload, self._location = payload, location
+        self._blake3 = blake3() if isinstance(payload, Pieces) else None
+        self.sha256 = hashlib.sha256()
+
+    @classmethod
+    def whole(cls, payload: Payload, location: str) -> _Seen:
+        """Of all the bytes; raises ArtifactError object.changed."""
+        seen = cls(payload, location)
+        for block in blocks(payload):
+            seen.see(block)
+        seen.accept()
+        return seen
+
+    def see(self, block: memoryview) -> None:
+        self.sha256.update(block)
+        if self._blake3 is not None:
+            self._blake3.update(block)
+
+    def accept(self) -> None:
+        if self._blake3 is not None:
+            found = Address(self._blake3.hexdigest())
+            unchanged(self._payload, found, location=self._location)
 
 
 def _read_page(fd: int, number: int) -> bytes:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from tieout.artifacts.address import Address
-from tieout.artifacts.checked import checked, corrupt, missing, stream
+from tieout.artifacts.checked import checked, corrupt, missing, stream, unchanged
+from tieout.artifacts.pieces import Payload, joined
 from tieout.artifacts.store import ObjectStat, RetentionClass, Stored
 
 
@@ -24,10 +25,12 @@ class MemoryStore:
     def location(self) -> str:
         return self._location
 
-    def put(self, payload: bytes, *, retention: RetentionClass = RetentionClass.RETAIN) -> Stored:
-        """Raises ArtifactError object.corrupt when other bytes lie under the address."""
-        kept = bytes(payload)
+    def put(self, payload: Payload, *, retention: RetentionClass = RetentionClass.RETAIN) -> Stored:
+        """Raises ArtifactError object.corrupt when other bytes lie under the address,
+        object.changed for pieces that were written to."""
+        kept = joined(payload)
         address = Address.of(kept)
+        unchanged(payload, address, location=self.location)
         with self._lock:
             created = address not in self._objects
             found = self._objects.setdefault(address, kept)

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, Final, TypeAlias, TypeVar
 
 from tieout.artifacts.address import Address
-from tieout.artifacts.checked import corrupt, missing, stream
+from tieout.artifacts.checked import corrupt, missing, stream, unchanged
 from tieout.artifacts.errors import ArtifactError, Exit
+from tieout.artifacts.pieces import Payload, joined
 from tieout.artifacts.store import ObjectStat, RetentionClass, Stored
 
 WAITS_S: Final = (0.1, 0.4, 1.6, 6.4)  # between five tries, so that a restart is outlived
@@ -101,8 +102,8 @@ class S3Store:
         """Raises ArtifactError when the bucket cannot be spoken to: store.*."""
         self._ask(lambda client: client.head_bucket(Bucket=self._place.bucket))
 
-    def put(self, payload: bytes, *, retention: RetentionClass = RetentionClass.RETAIN) -> Stored:
-        """Raises ArtifactError: object.corrupt, object.too_large, store.*.
+    def put(self, payload: Payload, *, retention: RetentionClass = RetentionClass.RETAIN) -> Stored:
+        """Raises ArtifactError: object.corrupt, object.changed, object.too_large, store.*.
 
         `version` is the server's VersionId, of the copy made or found.
         """
@@ -113,13 +114,15 @@ class S3Store:
                 place=self.location,
                 remedy="Use a store in a folder for objects of this size.",
             )
-        address = Address.of(payload)
-        digest = hashlib.sha256(payload)
+        whole = joined(payload)
+        address = Address.of(whole)
+        unchanged(payload, address, location=self.location)
+        digest = hashlib.sha256(whole)
         answer = self._ask(
             lambda client: client.put_object(
                 Bucket=self._place.bucket,
                 Key=self._key(address),
-                Body=payload,
+                Body=whole,
                 IfNoneMatch="*",
                 ChecksumAlgorithm="SHA256",
                 ChecksumSHA256=base64.b64encode(digest.digest()).decode("ascii"),

@@ -20,6 +20,7 @@ from enum import StrEnum
 from typing import BinaryIO, Protocol
 
 from tieout.artifacts.address import Address
+from tieout.artifacts.pieces import Payload
 
 
 class RetentionClass(StrEnum):
@@ -62,9 +63,11 @@ class Store(Protocol):
         """Where it is, for people and error messages: a path or an s3:// address."""
         ...
 
-    def put(self, payload: bytes, *, retention: RetentionClass = RetentionClass.RETAIN) -> Stored:
-        """Store the bytes durably. Raises ArtifactError: object.corrupt, disk.full,
-        other disk.*, file.* and store.* codes of the environment."""
+    def put(self, payload: Payload, *, retention: RetentionClass = RetentionClass.RETAIN) -> Stored:
+        """Store the bytes durably; pieces are hashed again here, whatever address they say.
+
+        Raises ArtifactError: object.corrupt, object.changed (pieces that were written to),
+        disk.full, other disk.*, file.* and store.* codes of the environment."""
         ...
 
     def get(self, address: Address) -> bytes:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from tieout.artifacts.address import Address
+from tieout.artifacts.pieces import Payload, address_of
 from tieout.artifacts.store import RetentionClass, Store, Stored
 from tieout.artifacts.table import TABLE_MEDIA, TableArtifact
 from tieout.artifacts.version import VERSION
@@ -49,7 +50,7 @@ class Made:
     """Bytes that a step made, not stored yet. role: what they are to the step."""
 
     role: str
-    payload: bytes
+    payload: Payload
     media_type: str
     retention: RetentionClass = RetentionClass.RETAIN
     digest: str | None = None
@@ -63,7 +64,7 @@ def made_table(table: TableArtifact, role: str = OUTPUT) -> Made:
     """A table as something to be stored, with its digest, rows and control totals."""
     return Made(
         role=role,
-        payload=table.payload,
+        payload=table.pieces,
         media_type=TABLE_MEDIA,
         digest=table.digest,
         rows=table.rows,
@@ -246,7 +247,7 @@ class Recorder:
         if made.stored is not None:
             return made.stored
         stored = self.store.put(made.payload, retention=made.retention)
-        if stored.size != len(made.payload) or stored.address != Address.of(made.payload):
+        if stored.size != len(made.payload) or stored.address != address_of(made.payload):
             raise ExecutorError(
                 "store.other_bytes",
                 f"the store answered {stored.address} for other bytes",

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from tieout.artifacts.address import Address
 from tieout.artifacts.errors import ArtifactError
+from tieout.artifacts.pieces import address_of
 from tieout.artifacts.table import ORDINAL, TABLE_MEDIA, TableArtifact, canonical
 from tieout.artifacts.text import MAP_MEDIA, TEXT_MEDIA, TextSnapshot, snapshot_text
 from tieout.executor.catalog import Source, SourceTable
@@ -62,7 +63,7 @@ class Snapshot:
     @property
     def address(self) -> Address:
         """The address of the manifest, which names the snapshot."""
-        return Address.of(self.manifest.payload)
+        return address_of(self.manifest.payload)
 
 
 def build(source: Source, received: Sequence[Received]) -> Snapshot:

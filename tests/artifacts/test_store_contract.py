@@ -21,6 +21,7 @@ from tieout.artifacts.errors import ArtifactError, Exit
 from tieout.artifacts.layers import Counting, Faulty, Overlay, Restricted, Verifying
 from tieout.artifacts.local import LocalStore
 from tieout.artifacts.memory import MemoryStore
+from tieout.artifacts.pieces import JOINED_BYTES_MAX, Pieces
 from tieout.artifacts.s3 import S3Store
 from tieout.artifacts.store import ObjectStat, RetentionClass, Store
 
@@ -117,6 +118,38 @@ def test_what_was_put_comes_back(case: Case, payload: bytes) -> None:
     assert case.store.stat(stored.address) == ObjectStat(stored.address, len(payload))
     with case.store.open(stored.address) as stream:
         assert stream.read() == payload
+
+
+@pytest.mark.parametrize("part_bytes", [1, 700_001])
+def test_pieces_are_put_as_the_bytes_they_make(case: Case, part_bytes: int) -> None:
+    for payload in (SAMPLES[2], SAMPLES[-1]) if part_bytes > 1 else SAMPLES[:4]:
+        view = memoryview(payload)
+        parts = [view[at : at + part_bytes] for at in range(0, len(view), part_bytes)]
+        stored = case.store.put(Pieces(parts))
+        assert stored.address == Address.of(payload)
+        assert (stored.sha256, stored.size) == (hashlib.sha256(payload).hexdigest(), len(payload))
+        assert case.store.get(stored.address) == payload
+        assert stored.created
+        for again in (Pieces(parts), payload):
+            found = case.store.put(again)
+            assert not found.created
+            assert (found.address, found.sha256) == (stored.address, stored.sha256)
+
+
+@pytest.mark.parametrize("there_already", [False, True])
+def test_pieces_that_were_written_to_are_not_kept(case: Case, *, there_already: bool) -> None:
+    """The address that a caller gives is not believed: the bytes are hashed on their way in."""
+    buffer = bytearray(b"a" * (JOINED_BYTES_MAX + 1))
+    before = bytes(buffer)
+    if there_already:
+        case.store.put(before)
+    pieces = Pieces([memoryview(buffer)])
+    buffer[-1] ^= 1
+    with pytest.raises(ArtifactError) as caught:
+        case.store.put(pieces)
+    assert caught.value.code == "object.changed"
+    assert caught.value.exit_code is Exit.BUG
+    assert list(case.store.addresses()) == ([Address.of(before)] if there_already else [])
 
 
 def test_the_same_bytes_again_are_the_same_object(case: Case) -> None:
