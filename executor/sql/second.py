@@ -17,7 +17,7 @@ from tieout.executor.sql.second_vocabulary import (
     AsWritten,
 )
 from tieout.executor.sql.shape import Node, nodes, word
-from tieout.executor.sql.text import Token
+from tieout.executor.sql.text import TOKENS_MAX, Token
 from tieout.executor.sql.tree import Granted, Seen
 
 QUOTED = frozenset(
@@ -26,6 +26,7 @@ QUOTED = frozenset(
         *(TokenType.HEREDOC_STRING, TokenType.UNICODE_STRING),
     }
 )
+SPACES = " \t\r\n"
 ROOTS = (exp.Query, exp.Values, exp.Pivot, exp.Table)
 
 
@@ -40,7 +41,7 @@ def read_second(text: Text, granted: Granted) -> tuple[exp.Expr, SecondSeen]:
     dialect = AsWritten()
     try:
         read = dialect.tokenize(text.sql)
-        _check_ascii(text, read)
+        _check_text(text, read)
         parsed = dialect.parser().parse(read, text.sql)
     except SqlglotError as error:
         line, column = _place(error)
@@ -78,13 +79,20 @@ def check_second(text: Text, tokens: tuple[Token, ...], tree: Node, seen: Seen) 
     return root
 
 
-def _check_ascii(text: Text, read: list[SecondToken]) -> None:
-    """Outside quotes only ASCII, comments included: by this lexer's own sight of both."""
+def _check_text(text: Text, read: list[SecondToken]) -> None:
+    """The rules on the bare text once more, by this lexer's own sight of quotes and comments."""
+    if len(read) > TOKENS_MAX:
+        raise text.refuse("sql.too_long", f"the query has over {TOKENS_MAX} tokens", offset=0)
+    inside = set[int]()
     for token in read:
-        bare = "" if token.token_type in QUOTED else token.text
-        if not bare.isascii() or not all(c.isascii() for c in token.comments):
+        if token.token_type in QUOTED:
+            inside.update(range(token.start, token.end + 1))
+    for place, char in enumerate(text.sql):
+        if not char.isprintable() and (char.isascii() or char < "\u00a0") and char not in SPACES:
+            raise text.refuse("sql.control_character", "a control character", offset=place)
+        if not char.isascii() and place not in inside:
             message = "a character outside ASCII stands outside quotes"
-            raise text.refuse("sql.non_ascii", message, offset=token.start)
+            raise text.refuse("sql.non_ascii", message, offset=place)
 
 
 def _place(error: SqlglotError) -> tuple[int | None, int | None]:

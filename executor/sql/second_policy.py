@@ -29,6 +29,7 @@ from tieout.executor.sql.vocabulary import (
     SESSION_WORDS,
 )
 
+NAME_CHARS_MAX = 1_000
 _PLAIN_NAME = re.compile(r"[A-Za-z_][\w $-]*")
 
 
@@ -48,7 +49,7 @@ class SecondSeen:
 
 def check_policy(text: Text, root: exp.Expr, granted: Granted) -> SecondSeen:
     """Every node of the tree against the lists; raises SqlRefused at the first outside them."""
-    walk = _Walk(text, granted, SecondSeen())
+    walk = _Walk(text, granted, SecondSeen(), _rows(root))
     for node in root.walk():
         walk.node(node)
     walk.bounds()
@@ -58,7 +59,10 @@ def check_policy(text: Text, root: exp.Expr, granted: Granted) -> SecondSeen:
 class _Walk:
     """One pass over all nodes, in no scope but the one that a table name climbs to."""
 
-    def __init__(self, text: Text, granted: Granted, seen: SecondSeen) -> None:
+    def __init__(
+        self, text: Text, granted: Granted, seen: SecondSeen, rows: frozenset[str]
+    ) -> None:
+        self.rows = rows
         self.text = text
         self.granted = granted
         self.seen = seen
@@ -74,6 +78,8 @@ class _Walk:
             exp.Join: self.join,
             exp.Pivot: self.pivot,
             exp.Select: self.select,
+            exp.Cast: self.cast,
+            exp.TryCast: self.cast,
         }
 
     def refuse(self, code: str, message: str, node: exp.Expr) -> SqlRefused:
@@ -109,6 +115,9 @@ class _Walk:
         if node.name.startswith("__"):
             message = f"the name {node.name} begins with two underscores"
             raise self.refuse("sql.reserved_name", message, node)
+        if len(node.name) > NAME_CHARS_MAX:
+            message = f"a name has over {NAME_CHARS_MAX} characters"
+            raise self.refuse("sql.too_long", message, node)
 
     def table(self, node: exp.Expr) -> None:
         """A granted table, a visible WITH query or a range; unqualified."""
@@ -203,6 +212,23 @@ class _Walk:
         """A select list; this parser does without one, the engine does not."""
         if not node.expressions:
             raise self.refuse("sql.parse", "a SELECT has no columns", node)
+
+    def cast(self, node: exp.Expr) -> None:
+        """No whole row of a table as a text: the names of its columns would be among the values."""
+        given = node.this.unnest()
+        row = isinstance(given, exp.Column) and not given.args.get("table")
+        name = given.name.lower()
+        if row and name in self.rows and not any(name in c for c in self.granted.columns.values()):
+            raise self.refuse("sql.type", f"a row of {name} cannot be turned into a text", node)
+
+
+def _rows(root: exp.Expr) -> frozenset[str]:
+    """Names in FROM by which a whole row can be meant: those that are no column's alias too."""
+    aliases = {a.alias.lower() for a in root.find_all(exp.Alias)}
+    for listed in root.find_all(exp.TableAlias):
+        aliases |= {column.name.lower() for column in listed.columns}
+    froms = root.find_all(exp.Table, exp.Subquery)
+    return frozenset(f.alias_or_name.lower() for f in froms) - aliases - {""}
 
 
 def _visible(node: exp.Expr) -> Iterator[exp.CTE]:

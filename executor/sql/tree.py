@@ -90,6 +90,8 @@ class _Walk:
             code = "sql.file_access" if verb == "COPY" else "sql.write"
             code = code if kind.endswith("_QUERY_NODE") else "sql.construct"
             raise self.text.refuse(code, f"{verb} is not a query that reads", word=verb)
+        if node.get("sample") is not None:
+            raise self.text.refuse("sql.sample", "a sample is not admitted", word="sample")
         self._limits(node)
         scope = self._with(node, scope)
         if kind == "RECURSIVE_CTE_NODE":
@@ -138,6 +140,7 @@ class _Walk:
         """Any value: objects with a class are expressions, with a type refs and modifiers."""
         if isinstance(value, list):
             for item in value:
+                self._reserved(item if isinstance(item, str) else "")
                 self.value(item, scope, parent=parent)
         elif isinstance(value, dict):
             if "class" in value:
@@ -150,6 +153,7 @@ class _Walk:
                 for key, item in value.items():
                     if key in ("sample", "at_clause") and item is not None:
                         raise self.text.refuse("sql.sample", f"{key} is not admitted")
+                    self._reserved(item if isinstance(item, str) else "")
                     self.value(item, scope, parent=parent)
 
     def reference(self, node: Node, scope: frozenset[str]) -> None:
