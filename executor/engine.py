@@ -6,6 +6,8 @@ All of DuckDB lives in children of a fork server (`worker.py`), so that any of t
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
 import os
 import platform
 import threading
@@ -23,8 +25,14 @@ from tieout.artifacts.address import Address
 from tieout.executor import wire
 from tieout.executor.errors import ExecutorError, Exit
 from tieout.executor.forked import ForkServer, out_of_memory
+from tieout.executor.sandbox import LAYERS, Layer
 from tieout.executor.sql.refusal import WAYS_OUT, SqlRefused
-from tieout.executor.sql.settings import ENGINE_BUILD, ENGINE_VERSION, settings_that_matter
+from tieout.executor.sql.settings import (
+    ENGINE_BUILD,
+    ENGINE_VERSION,
+    HOST_FACTS,
+    settings_that_matter,
+)
 from tieout.executor.sql.validate import Finding, GrantedTable, ValidatedSql, validate
 
 Arrow: TypeAlias = Any
@@ -51,6 +59,10 @@ FAILURES = {
     "limit.bytes": ("the result is larger than it may be", "Select fewer columns or rows."),
     "engine.failed": ("the engine could not run the query", "Write the query another way."),
     "engine.input": ("a table could not be handed to the engine", "Run tieout verify."),
+    "engine.sandbox": (
+        "the engine's worker could not shut itself in as it did before",
+        "Run tieout doctor; it says what the kernel offers.",
+    ),
     "engine.cache": (
         "an engine file could not be read",
         "Empty the cache folder; it is made anew.",
@@ -96,7 +108,10 @@ class EngineResult:
 
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
-    """Which engine. settings are the same everywhere; libc and cpu are of this machine."""
+    """Which engine. settings are the same everywhere; libc, cpu and sandbox are of this machine.
+
+    sandbox: the mode that a child of the worker reached, such as "landlock-7+seccomp" or "none".
+    """
 
     name: str
     version: str
@@ -104,23 +119,41 @@ class EngineInfo:
     settings: Mapping[str, str]
     libc: str
     cpu: tuple[str, ...]
+    sandbox: str = ""
+
+    def recorded(self) -> dict[str, str]:
+        """What a ledger row says of it: the settings, and the facts of the host beside them."""
+        host = (" ".join(self.cpu), self.libc, self.sandbox)
+        return {**self.settings, **dict(zip(HOST_FACTS, host, strict=True))}
 
 
 class Engine:
     """A context manager over one fork server; threads may share it.
 
     cache: folder for engine files keyed by table address, or None; may be emptied at any time.
+    layers: of the operating system's lock; the worker enters those that the kernel has, and
+    `info.sandbox` says which.
     """
 
-    def __init__(self, *, cache: Path | None, limits: EngineLimits) -> None:
+    def __init__(
+        self, *, cache: Path | None, limits: EngineLimits, layers: frozenset[Layer] = LAYERS
+    ) -> None:
         self.limits = limits
         self._cache = (
             None if cache is None else cache.resolve() / f"{ENGINE_VERSION}-{ENGINE_BUILD}"
         )
-        self._server = ForkServer()
+        self._server = ForkServer(layers=layers)
         self._partials = 0
         self._lock = threading.Lock()
-        self.info = _info(limits)
+        self._named = _info(limits)
+
+    @functools.cached_property
+    def info(self) -> EngineInfo:
+        """Which engine, and how its children are shut in; the worker is started to find out.
+
+        Raises ExecutorError engine.unavailable.
+        """
+        return dataclasses.replace(self._named, sandbox=self._server.sandbox())
 
     def __enter__(self) -> Self:
         self._server.pid()

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from tieout.executor import wire
 from tieout.executor.errors import ExecutorError, Exit
+from tieout.executor.sandbox import LAYERS, Layer
 
 GRACE_S = 0.5
 """Wall time a child gets above its bound: binding and sending are inside the bound."""
@@ -22,7 +23,13 @@ START_WAIT_S = 60.0
 STOP_WAIT_S = 5.0
 KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "GLIBC_TUNABLES", "VIRTUAL_ENV")
 """The environment a worker gets; no credentials, no home, no locale of the host."""
+FIXED_VARIABLES = {
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",  # a process that forks has one thread
+}
 OUT_OF_MEMORY_STATUS = 2
+READY_BYTES_MAX = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +41,14 @@ class Answer:
 
 
 class ForkServer:
-    """One worker process that forks a bounded child per request; started when first asked."""
+    """One worker process that forks a bounded child per request; started when first asked.
 
-    def __init__(self) -> None:
+    layers: of the operating system's lock that children enter if the kernel has them.
+    """
+
+    def __init__(self, *, layers: frozenset[Layer] = LAYERS) -> None:
+        self._layers = layers
+        self._mode = ""
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -47,6 +59,12 @@ class ForkServer:
         """The process id of the running server, started if need be."""
         with self._lock:
             return self._running()[0].pid
+
+    def sandbox(self) -> str:
+        """The mode a child of the running server reached, such as "landlock-7+seccomp", "none"."""
+        with self._lock:
+            self._running()
+            return self._mode
 
     def close(self) -> None:
         """End the server and, with it, each child. Idempotent."""
@@ -65,12 +83,15 @@ class ForkServer:
         kept = {k: os.environ[k] for k in KEPT_VARIABLES if k in os.environ}
         try:
             process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "tieout.executor.worker", str(theirs.fileno())],
+                [
+                    *(sys.executable, "-P", "-m", "tieout.executor.worker"),
+                    *(str(theirs.fileno()), "+".join(sorted(self._layers))),
+                ],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env={**kept, "LC_ALL": "C.UTF-8", "TZ": "UTC"},
+                env={**kept, **FIXED_VARIABLES},
                 cwd="/",
             )
         except OSError as error:
@@ -78,7 +99,8 @@ class ForkServer:
             raise _environment("the engine's worker cannot be started") from error
         finally:
             theirs.close()
-        if not _is_ready(ours):
+        self._mode = _first_word(ours)
+        if not self._mode:
             _end(process, ours)
             raise _environment("the engine's worker does not start")
         self._process, self._control = process, ours
@@ -212,15 +234,15 @@ def _environment(message: str) -> ExecutorError:
     )
 
 
-def _is_ready(control: socket.socket) -> bool:
+def _first_word(control: socket.socket) -> str:
     """Wait for the server's first word: loading the engine is not on any query's time."""
     control.settimeout(START_WAIT_S)
     try:
-        ready = control.recv(1) != b""
+        mode = control.recv(READY_BYTES_MAX).decode("ascii", errors="replace")
     except OSError:  # a timeout is one too
-        ready = False
+        mode = ""
     control.settimeout(None)
-    return ready
+    return mode
 
 
 def _end(process: subprocess.Popen[bytes], control: socket.socket) -> None:

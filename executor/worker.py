@@ -1,8 +1,12 @@
-"""The fork server: imports the engine once, never connects, forks one bounded child per request.
+"""The fork server: opens an empty engine once, and forks one bounded, shut-in child per request.
 
-Run as `python -m tieout.executor.worker FD` by `Engine`; it ends when the other end of FD closes.
-Each request brings a socket and a pipe. The child answers on the socket; the server writes how the
-child ended into the pipe. Nothing here is shown to anybody: standard error is closed.
+Run as `python -m tieout.executor.worker FD LAYERS` by `Engine`; it ends when the other end of FD
+closes. Its first word on FD is the sandbox mode that a child of its own reached. Each request
+brings a socket and a pipe. The child answers on the socket; the server writes how the child ended
+into the pipe. Nothing here is shown to anybody: standard error is closed.
+
+The server's engine has seen no table and no text but our own, and has no thread, so that each child
+starts from the same fresh state; opening and settling one took 30 of the 45 ms of a small request.
 """
 
 from __future__ import annotations
@@ -16,6 +20,8 @@ import select
 import signal
 import socket
 import sys
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -24,10 +30,10 @@ import sqlglot
 from sqlglot.dialects.duckdb import DuckDB
 
 from tieout.executor import wire
+from tieout.executor.sandbox import Layer, Sandbox, layers_of
 from tieout.executor.sql import functions, session
 from tieout.executor.sql.examine import examine
 from tieout.executor.sql.refusal import SqlRefused
-from tieout.executor.sql.settings import THREADS
 
 SPARE_BYTES = 1_288_490_189
 """Address space above the engine's own memory_limit: 1.2 GB (measured; below it threads fail)."""
@@ -35,6 +41,7 @@ SPARE_CPU_S = 1
 BATCH_ROWS = 65_536
 FILE_BYTES_MAX = 1 << 40
 PR_SET_PDEATHSIG = 1
+MODE_BYTES_MAX = 256
 
 RUN_CODES = {
     "Conversion Error": "sql.conversion",
@@ -47,18 +54,67 @@ RUN_CODES = {
 """The engine names its class first; in a stream that is all that is left of the exception."""
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What each child starts with: an engine without a table, and its way into the sandbox."""
+
+    engine: duckdb.DuckDBPyConnection
+    sandbox: Sandbox
+    libc: ctypes.CDLL
+
+
+class _NotShutIn(Exception):
+    """A layer that the probe had reached could not be entered."""
+
+
 def main(arguments: list[str]) -> int:
     """Serve until the control socket closes."""
     control = socket.socket(fileno=int(arguments[0]))
     sqlglot.parse_one("SELECT 1", dialect=DuckDB)
     functions.classes()
     libc = ctypes.CDLL(None, use_errno=True)
+    mode = _probed({Layer(name) for name in arguments[1].split("+") if name}, libc)
+    origin = Origin(_template(), Sandbox(layers_of(mode), libc), libc)
     wake, waker = os.pipe()
     os.set_blocking(waker, False)
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(waker)
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    control.send(mode.encode())  # ready
+    _accept(control, wake, origin)
+    return 0
+
+
+def _template() -> duckdb.DuckDBPyConnection:
+    """An engine to fork. One with threads must not be: a child would lack them and their locks."""
+    threads = Path("/proc/self/task")
+    before = len(list(threads.iterdir()))
+    engine = session.connect()
+    session.warm(engine)
+    if len(list(threads.iterdir())) != before:
+        raise RuntimeError
+    return engine
+
+
+def _probed(layers: Collection[Layer], libc: ctypes.CDLL) -> str:
+    """The mode that a process of this machine reaches: one is made that enters and tries it."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.write(writer, Sandbox(layers, libc).probe().encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    mode = os.read(reader, MODE_BYTES_MAX).decode()
+    os.close(reader)
+    os.waitpid(child, 0)
+    return mode
+
+
+def _accept(control: socket.socket, wake: int, origin: Origin) -> None:
+    """Fork a child per request and tell how each ended, until nobody can ask any more."""
     running: dict[int, int] = {}
     control.send(b".")  # ready
     while True:
@@ -78,10 +134,9 @@ def main(arguments: list[str]) -> int:
             note, files, _flags, _address = socket.recv_fds(control, 1, 2)
             if not note:
                 break
-            _start(control, files, running, libc)
+            _start(control, files, running, origin)
     for child in running:
         os.kill(child, signal.SIGKILL)
-    return 0
 
 
 def _reap(running: dict[int, int]) -> None:
@@ -97,7 +152,7 @@ def _reap(running: dict[int, int]) -> None:
 
 
 def _start(
-    control: socket.socket, files: list[int], running: dict[int, int], libc: ctypes.CDLL
+    control: socket.socket, files: list[int], running: dict[int, int], origin: Origin
 ) -> None:
     request, pipe = files
     server = os.getpid()
@@ -108,13 +163,13 @@ def _start(
         return
     status = 1
     try:
-        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        origin.libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() == server:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             control.close()
             wire.close_all([pipe, *running.values()])
-            _serve(socket.socket(fileno=request))
+            _serve(socket.socket(fileno=request), origin)
             status = 0
     except MemoryError:
         status = 2
@@ -122,7 +177,7 @@ def _start(
         os._exit(status)
 
 
-def _serve(peer: socket.socket) -> None:
+def _serve(peer: socket.socket, origin: Origin) -> None:
     """One request: hand over a handle on this process, take the bounds, do it, answer."""
     handle = os.pidfd_open(os.getpid())
     socket.send_fds(peer, [b"."], [handle])
@@ -134,9 +189,11 @@ def _serve(peer: socket.socket) -> None:
     _bound(request)
     kinds = {"examine": _examine, "run": _run, "keep": _keep}
     try:
-        answer, given = kinds[str(request["kind"])](request, files)
+        answer, given = kinds[str(request["kind"])](request, files, origin)
     except SqlRefused as refused:
         answer, given = _refusal(refused), []
+    except _NotShutIn:
+        answer, given = {"failed": "engine.sandbox"}, []
     except MemoryError:
         answer, given = {"failed": "limit.memory"}, []
     except duckdb.Error as error:
@@ -194,10 +251,24 @@ def _refusal(refused: SqlRefused) -> wire.Document:
     }
 
 
-def _examine(request: wire.Document, files: list[int]) -> tuple[wire.Document, list[int]]:
+@contextlib.contextmanager
+def _shut_in() -> Iterator[None]:
+    """A layer that was promised and cannot be entered ends the request: never weaker unsaid."""
+    try:
+        yield
+    except OSError as error:
+        raise _NotShutIn from error
+
+
+def _examine(
+    request: wire.Document, files: list[int], origin: Origin
+) -> tuple[wire.Document, list[int]]:
     wire.close_all(files)
+    with _shut_in():
+        origin.sandbox.enter()
+        origin.sandbox.close_files()
     tables = wire.tables_from_json(request["tables"])
-    engine = session.connect()
+    engine = origin.engine
     for name, table in tables.items():
         session.declare(engine, name, {c.name: c.type for c in table.columns})
     session.lock(engine, memory_bytes=_int(request, "memory_bytes"))
@@ -212,12 +283,18 @@ def _examine(request: wire.Document, files: list[int]) -> tuple[wire.Document, l
     return {"finding": wire.finding_to_json(found)}, []
 
 
-def _run(request: wire.Document, files: list[int]) -> tuple[wire.Document, list[int]]:
+def _run(
+    request: wire.Document, files: list[int], origin: Origin
+) -> tuple[wire.Document, list[int]]:
     """Load or open the tables, lock, run the text, write at most rows_max rows to a memory file."""
-    engine = session.connect()
+    engine = origin.engine
     kept: list[Path] = []
     incoming = iter(files)
-    for name, path in wire.rows(request["tables"]):
+    tables = wire.rows(request["tables"])
+    opened = [Path(str(path)) for _name, path in tables if path is not None]
+    with _shut_in():
+        origin.sandbox.enter(readable=[path for path in opened if path.is_file()])
+    for name, path in tables:
         if path is None:
             with os.fdopen(next(incoming), "rb") as file:
                 session.load(
@@ -227,6 +304,8 @@ def _run(request: wire.Document, files: list[int]) -> tuple[wire.Document, list[
             kept.append(Path(str(path)))
     session.attach(engine, kept)
     session.lock(engine, memory_bytes=_int(request, "memory_bytes"))
+    with _shut_in():
+        origin.sandbox.close_files()
     (statement,) = engine.extract_statements(str(request["sql"]))
     reader: session.Arrow = engine.sql(statement).to_arrow_reader(BATCH_ROWS)
     rows_max, written, complete = _int(request, "rows_max"), 0, True
@@ -242,14 +321,18 @@ def _run(request: wire.Document, files: list[int]) -> tuple[wire.Document, list[
     return {"complete": complete, "rows": written}, [result]
 
 
-def _keep(request: wire.Document, files: list[int]) -> tuple[wire.Document, list[int]]:
+def _keep(
+    request: wire.Document, files: list[int], origin: Origin
+) -> tuple[wire.Document, list[int]]:
     """Write one table into an engine file at a path the parent chose."""
-    engine = duckdb.connect(str(request["path"]), config={"threads": str(THREADS)})
+    engine, path = origin.engine, Path(str(request["path"]))
+    with _shut_in():
+        origin.sandbox.enter(kept=path.parent)
+    session.create(engine, path)
     with os.fdopen(files[0], "rb") as file:
         table = session.read_stream(pa.memory_map(_path(file.fileno())))
         session.load(engine, str(request["name"]), table)
-    engine.execute("CHECKPOINT")
-    engine.close()
+    session.finish(engine)
     return {"kept": True}, []
 
 

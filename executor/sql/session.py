@@ -21,6 +21,9 @@ LOCKS = (
 )
 
 
+KEPT = "kept"
+
+
 def quoted(name: str) -> str:
     """A name as SQL, whatever it holds."""
     return '"' + name.replace('"', '""') + '"'
@@ -32,8 +35,28 @@ def visible(columns: Iterable[str]) -> str:
 
 
 def connect() -> duckdb.DuckDBPyConnection:
-    """A fresh engine in memory, not yet locked."""
-    return duckdb.connect(":memory:", config={"threads": str(THREADS)})
+    """A fresh engine in memory, its settings fixed, not yet locked; it starts no thread."""
+    engine = duckdb.connect(":memory:", config={"threads": str(THREADS), "async_threads": "0"})
+    for line in SETTINGS:
+        engine.execute(f"SET GLOBAL {line}")
+    return engine
+
+
+def warm(engine: duckdb.DuckDBPyConnection) -> None:
+    """Go once through what the engine and its Python side load late; nothing of it stays."""
+    name = "__warm"
+    load(engine, name, pa.table({"a": pa.array([1], pa.int32())}))
+    text = f"SELECT a AS b FROM {name}"  # noqa: S608
+    for function in ("json_serialize_sql", "json_serialize_plan"):
+        engine.execute(f"SELECT {function}(?::VARCHAR)", [text]).fetchall()
+    (statement,) = engine.extract_statements(text)
+    reader: Arrow = engine.sql(statement).to_arrow_reader(1)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, reader.schema) as out:
+        for batch in reader:
+            out.write_batch(batch)
+    read_stream(sink.getvalue())
+    engine.execute(f"DROP TABLE {name}")
 
 
 def declare(engine: duckdb.DuckDBPyConnection, name: str, columns: Mapping[str, str]) -> None:
@@ -64,11 +87,23 @@ def attach(engine: duckdb.DuckDBPyConnection, files: Iterable[Path]) -> None:
     engine.execute(f"SET search_path='{path_text}'")
 
 
+def create(engine: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """A new engine file, where tables are loaded into from here on; `finish` it."""
+    text = str(path).replace("'", "''")
+    engine.execute(f"ATTACH '{text}' AS {KEPT}")
+    engine.execute(f"USE {KEPT}")
+
+
+def finish(engine: duckdb.DuckDBPyConnection) -> None:
+    """Write out and close the engine file of `create`."""
+    engine.execute(f"CHECKPOINT {KEPT}")
+    engine.execute("USE memory")
+    engine.execute(f"DETACH {KEPT}")
+
+
 def lock(engine: duckdb.DuckDBPyConnection, *, memory_bytes: int) -> None:
-    """Fixed settings, then no files, then no more settings."""
+    """The memory bound, then no files, then no more settings."""
     engine.execute(f"SET GLOBAL memory_limit='{memory_bytes}B'")
-    for line in SETTINGS:
-        engine.execute(f"SET GLOBAL {line}")
     for line in LOCKS:
         engine.execute(line)
 

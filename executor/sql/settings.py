@@ -28,6 +28,10 @@ SETTINGS = (
 )
 
 
+HOST_FACTS = ("cpu", "libc", "sandbox")
+"""What a row says of the machine beside the settings; a replay tells it, and compares it not."""
+
+
 def settings_that_matter(memory_bytes: int) -> dict[str, str]:
     """Name to value, for the ledger row; the same on every machine."""
     pairs = dict(line.split("=", 1) for line in SETTINGS)
