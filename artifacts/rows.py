@@ -1,9 +1,9 @@
 """The row root of a stored table, and proofs of single rows against it.
 
 Source: docs/FORMAT.md, row leaves. Made on request from the table artifact alone, not at every
-put: most tables are never asked for one row, and it would cost each step as much again as the
-canonical form should (bench/results/rows.json). Rows are put together by Arrow, column by
-column; Python only hashes leaves.
+put: most tables are never asked for one row, and it costs several times what the canonical form
+does (bench/results/rows.json). Rows are put together by Arrow, column by column; Python only
+hashes leaves.
 """
 
 from __future__ import annotations
