@@ -117,7 +117,7 @@ bench: $(STAMP) ## a step beside bare DuckDB over 1M rows; ARGS=--save keeps the
 
 # No release younger than a week is taken: bad ones are mostly found and withdrawn by then.
 # What is pinned stays unless it must move; UPGRADE=--upgrade moves all.
-lock: ## write requirements.txt and requirements-dev.txt anew
+lock: ## write the locks anew
 	@folder=$$(mktemp -d)
 	trap 'rm -rf "$$folder"' EXIT
 	python3 -m venv "$$folder/venv"
@@ -131,7 +131,11 @@ lock: ## write requirements.txt and requirements-dev.txt anew
 	compile -o requirements.txt
 	compile --group dev -c requirements.txt -o requirements-dev.txt
 	grep -q '^hatchling==' requirements-dev.txt
+	"$$folder/venv/bin/uv" pip compile requirements-builds.in --universal --python-version 3.11 \
+		--generate-hashes --no-annotate --no-header --quiet --no-emit-index-url \
+		--no-emit-find-links --exclude-newer "$$(date -u -d '7 days ago' +%F)" $(UPGRADE) \
+		-o requirements-builds.txt
 
 clean: ## remove .venv and everything that was made
-	@rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	@rm -rf $(VENV) .venv-builds .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
