@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tieout.executor.sql import domains
 from tieout.executor.sql.keys import Keyed
 from tieout.executor.sql.needs import Need
 from tieout.executor.sql.order import is_total, order_of, total_order
@@ -17,8 +18,9 @@ from tieout.executor.sql.ties import check_ties
 from tieout.executor.sql.tree import Granted
 from tieout.executor.sql.verdict import Reason, Rewrite, Standing, Verdict
 
-HARMLESS = frozenset({"sequence"})
-"""Reasons that leave the content a function of the data: only the sequence of rows was open."""
+HARMLESS = frozenset({"sequence", "outside_range"})
+"""Reasons that leave the content a function of the data: only the sequence of rows was open, or a
+literal was moved to where it gives the same rows."""
 
 
 def keyed_of(granted: Granted) -> dict[str, Keyed]:
@@ -31,6 +33,9 @@ def keyed_of(granted: Granted) -> dict[str, Keyed]:
 
 def judge(reading: Reading) -> tuple[Need, ...]:
     """What must be done before the text is a function of the data; empty when nothing."""
+    clamps = domains.needs(reading)
+    if clamps:
+        return clamps
     check_ties(reading.text, reading.root, keyed_of(reading.granted))
     names = [name for name, _kind in reading.columns]
     if not order_of(reading.root) or is_total(reading.root, names):

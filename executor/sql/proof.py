@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 from tieout.executor.sql.edits import Edit
 from tieout.executor.sql.order import without_additions
+from tieout.executor.sql.range_cuts import CLAMPED, only_moved
 from tieout.executor.sql.shape import Json, Node
 
 
 def same_but_for(before: Node, after: Node, sql: str, edits: Sequence[Edit]) -> bool:
     """Whether the tree after is the tree before and the edits. sql: the text before."""
+    if edits and all(edit.rewrite == CLAMPED for edit in edits):
+        return only_moved(before, after, sql, edits)
     return bare(without_additions(after, sql, edits)) == bare(before)
 
 

@@ -31,6 +31,7 @@ WAYS_OUT = {
     "sql.non_ascii": "Keep characters outside ASCII inside quotes.",
     "sql.not_a_query": "Send one SELECT; its columns are shown with the result.",
     "sql.order_form": "Write the ORDER BY at the end of the query, outside any parentheses.",
+    "sql.outside_range": "Compare with a value inside the column's declared range.",
     "sql.parameter": "Write the value itself in the query.",
     "sql.parse": "Correct the syntax at the place named.",
     "sql.parsers_disagree": "Write this part in a plainer, more usual form of SQL.",
@@ -48,6 +49,7 @@ WAYS_OUT = {
     "sql.type": "Cast the column to a usual type: DECIMAL, BIGINT, VARCHAR, DATE, TIMESTAMP.",
     "sql.unknown_column": "Use one of the columns named in the catalog.",
     "sql.unknown_table": "Use one of the granted tables, or an earlier step by its id.",
+    "sql.unknown_value": "Use one of the values that the column is declared to have.",
     "sql.unordered_aggregate": (
         "Put ORDER BY inside the call, over the argument itself or the table's key, such as "
         "string_agg(x, ',' ORDER BY x); for any one value use min(x)."

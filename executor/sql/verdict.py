@@ -37,6 +37,7 @@ REASONS = {
     "float_accumulation": "binary floating point numbers are added up in any order",
     "inexact_average": "the average of DECIMAL is binary floating point",
     "inexact_division": "the quotient of exact numbers is binary floating point",
+    "outside_range": "a literal lies outside the range that its column declares",
     "sequence": "ORDER BY leaves ties, so that the sequence of equal rows is open",
 }
 """Names of reasons, each with what it means; a closed list."""
@@ -50,7 +51,7 @@ REWRITES = {
     "ordered_sum": "binary floating point numbers are added up in their own order",
     "exact_average": "avg became decimal_average with a stated scale",
     "exact_division": "/ became decimal_division with a stated scale",
-    "clamped_range": "a literal outside a column's declared range became its nearest bound",
+    "clamped_range": "a literal outside a column's declared range moved to its nearest end",
 }
 """Names of rewrites, each with what it does; a closed list."""
 
