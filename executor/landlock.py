@@ -81,7 +81,7 @@ def restrict(
 
 
 def _allow(libc: ctypes.CDLL, ruleset: int, path: Path, rights: int) -> None:
-    opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    opened = os.open(path, os.O_RDONLY | os.O_PATH | os.O_CLOEXEC)
     try:
         rule = struct.pack("=Qi", rights, opened)
         if libc.syscall(ADD_RULE, ruleset, RULE_PATH_BENEATH, rule, 0) != 0:

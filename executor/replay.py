@@ -20,6 +20,7 @@ from tieout.executor.ending import is_ending
 from tieout.executor.errors import ExecutorError
 from tieout.executor.receive import Received
 from tieout.executor.snapshot import build, source_of
+from tieout.executor.sql.settings import HOST_FACTS
 from tieout.ledger.log import Entry, Log
 from tieout.ledger.row import Kind, LedgerRow
 
@@ -108,7 +109,8 @@ class Comparison:
     """Recorded rows against replayed ones.
 
     compared: rows that exist on both sides; addresses: artifacts compared by address; digests:
-    tables compared by content digest; builds: executors named otherwise on the two sides.
+    tables compared by content digest; builds: executors named otherwise on the two sides; hosts:
+    what else differs of the machines (libc, cpu, sandbox), which is told and is no other build.
     """
 
     compared: int
@@ -116,6 +118,7 @@ class Comparison:
     digests: int
     differences: tuple[Difference, ...]
     builds: tuple[Difference, ...]
+    hosts: tuple[Difference, ...] = ()
 
 
 def compare(
@@ -129,6 +132,7 @@ def compare(
     new = {entry.row.req: entry.row for entry in replayed}
     differences: list[Difference] = []
     builds: list[Difference] = []
+    hosts: list[Difference] = []
     compared = addresses = digests = 0
     for entry in recorded:
         old = entry.row
@@ -146,14 +150,16 @@ def compare(
             old.deterministic_output.content_digest is not None
         )
         differences += _row_differences(place, old, row)
-        if old.executor != row.executor:
+        if _executor(old) != _executor(row):
             builds.append(Difference(place, "executor", _executor(old), _executor(row)))
+        if _host(old) != _host(row):
+            hosts.append(Difference(place, "host", _host(old), _host(row)))
     differences += [
         Difference(f"{row.subject} {row.kind}", "row", "not recorded", "came out")
         for row in new.values()
         if finished
     ]
-    return Comparison(compared, addresses, digests, tuple(differences), tuple(builds))
+    return Comparison(compared, addresses, digests, tuple(differences), tuple(builds), tuple(hosts))
 
 
 def _names(row: LedgerRow) -> dict[str, str]:
@@ -190,5 +196,11 @@ def _facts(row: LedgerRow) -> dict[str, str]:
 
 def _executor(row: LedgerRow) -> str:
     info = row.executor
-    settings = ", ".join(f"{key}={value}" for key, value in info.settings.items())
-    return f"{info.name} {info.version} {info.build} ({settings})"
+    settings = (f"{k}={v}" for k, v in sorted(info.settings.items()) if k not in HOST_FACTS)
+    return f"{info.name} {info.version} {info.build} ({', '.join(settings)})"
+
+
+def _host(row: LedgerRow) -> str:
+    """What a row says of its machine; "" where it says nothing, as rows of early versions do."""
+    settings = row.executor.settings
+    return ", ".join(f"{key}={settings[key]}" for key in HOST_FACTS if key in settings)

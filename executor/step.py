@@ -140,7 +140,7 @@ def _sql(bench: Bench, world: World, step: SqlStep) -> _Ran:
         origins={origin.name: origin for origin in validated.origins},
         row_origin=validated.rows,
         inputs=tuple(Input(f"table:{name}", address) for name, address in sorted(wanted.items())),
-        executor=ExecutorInfo(info.name, info.version, info.build, dict(info.settings)),
+        executor=ExecutorInfo(info.name, info.version, info.build, info.recorded()),
         complete=result.complete,
         executed=validated.executed.encode("utf-8"),
         parts=(
@@ -368,7 +368,7 @@ def _record_error(
             tool=step.do,
             asked=asked,
             parts=(Made(REFUSAL, text, JSON_MEDIA),),
-            executor=ExecutorInfo(info.name, info.version, info.build, dict(info.settings))
+            executor=ExecutorInfo(info.name, info.version, info.build, info.recorded())
             if isinstance(step, SqlStep)
             else HOUSE,
             outcome=outcome,

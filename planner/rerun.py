@@ -129,6 +129,7 @@ def _with(comparison: Comparison, more: Sequence[Difference]) -> Comparison:
         comparison.digests,
         (*more, *comparison.differences),
         comparison.builds,
+        comparison.hosts,
     )
 
 

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from tieout.artifacts.errors import Exit, RoomError
+from tieout.executor.sandbox import LAYERS, layers_of, meaning
 from tieout.ledger.canon import Json
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def examine(workspace: Workspace) -> Diagnosis:
         Check("python", "ok", f"{platform.python_version()} on {platform.platform()}"),
         *(_package(name) for name in PACKAGES),
         _guarded("engine", lambda: _engine(workspace)),
+        _guarded("sandbox", lambda: _sandbox(workspace)),
         _guarded("store", lambda: _store(workspace)),
         _guarded("ledger", lambda: _ledger(workspace)),
         *(_source(workspace, source) for source in workspace.catalog.sources.values()),
@@ -111,6 +113,13 @@ def _engine(workspace: Workspace) -> Check:
     if not sys.platform.startswith("linux"):
         return Check("engine", "weak", f"{said}; only Linux bounds a step by its process")
     return Check("engine", "ok", said)
+
+
+def _sandbox(workspace: Workspace) -> Check:
+    """As a child of the engine's worker found it, not as the kernel's version lets one hope."""
+    mode = workspace.engine.info.sandbox
+    whole = layers_of(mode) == LAYERS
+    return Check("sandbox", "ok" if whole else "weak", f"{mode}: {meaning(mode)}")
 
 
 def _store(workspace: Workspace) -> Check:

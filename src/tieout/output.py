@@ -157,6 +157,10 @@ class Output:
                 {"place": d.place, "recorded": d.recorded, "replayed": d.replayed}
                 for d in comparison.builds
             ],
+            "other_hosts": [
+                {"place": d.place, "recorded": d.recorded, "replayed": d.replayed}
+                for d in comparison.hosts
+            ],
         }
         counted = (
             f"{replayed.questions} questions, {comparison.compared} ledger rows, "
@@ -172,6 +176,9 @@ class Output:
         if comparison.builds:
             first = comparison.builds[0]
             lines.append(f"  another build: recorded {first.recorded}; here {first.replayed}")
+        if comparison.hosts:
+            first = comparison.hosts[0]
+            lines.append(f"  another machine: recorded on {first.recorded}; here {first.replayed}")
         if replayed.stopped:
             lines.append(f"  stopped: {replayed.stopped}")
         elif not found:
