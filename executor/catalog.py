@@ -6,6 +6,7 @@ passed over would silently change how a file is read.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import tomllib
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from tieout.executor.errors import ExecutorError, Exit
 from tieout.executor.field_faults import field_fault
@@ -30,6 +31,22 @@ _RULES: Final = {
 }
 
 TypeText = Annotated[str, Field(pattern=_TYPE_PATTERN)]
+DOMAIN_VALUES_MAX: Final = 10_000
+
+
+def _value_text(value: object) -> object:
+    """A declared value as text; a number with a point must be one already, to stay exact."""
+    if isinstance(value, dt.datetime) and value.tzinfo is None:
+        return value.isoformat(" ")
+    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        return value.isoformat()
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value
+
+
+ValueText = Annotated[str, BeforeValidator(_value_text)]
+"""A text, whole number, date or local date and time of TOML."""
 
 
 class _Declared(BaseModel):
@@ -48,6 +65,8 @@ class ColumnTable(_Declared):
     format: str | None = None
     empty: list[str] = []
     note: str = ""
+    domain: Annotated[list[ValueText], Field(max_length=DOMAIN_VALUES_MAX)] = []
+    range: Annotated[list[ValueText], Field(min_length=2, max_length=2)] = []
 
 
 class SourceTable(_Declared):

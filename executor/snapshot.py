@@ -23,6 +23,7 @@ from tieout.artifacts.pieces import address_of
 from tieout.artifacts.table import ORDINAL, TABLE_MEDIA, TableArtifact, canonical
 from tieout.artifacts.text import MAP_MEDIA, TEXT_MEDIA, TextSnapshot, snapshot_text
 from tieout.executor.catalog import Source, SourceTable
+from tieout.executor.declared_columns import check_declared
 from tieout.executor.errors import ExecutorError
 from tieout.executor.ingest.reading import (
     ColumnDeclaration,
@@ -79,6 +80,7 @@ def build(source: Source, received: Sequence[Received]) -> Snapshot:
 def _build_table(source: Source, received: Received) -> Snapshot:
     try:
         reading = read_csv(received.payload, declaration(source.table), name=source.name)
+        check_declared(source, reading)
     except ExecutorError as error:
         # The reader's remedies name the source, as tieout.toml does; people look for the file.
         error.place = f"{received.name}, source {error.place}"

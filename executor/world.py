@@ -50,6 +50,8 @@ class Pinned:
     rows: int = 0
     columns: tuple[Column, ...] = ()
     column_notes: Mapping[str, str] = field(default_factory=dict)
+    domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     key: tuple[str, ...] = ()
     totals: tuple[tuple[str, str], ...] = ()
     rejected: int = 0
@@ -84,6 +86,7 @@ def _no_manifest(manifest: Address) -> ExecutorError:
 
 def _pinned_table(document: dict[str, Any], manifest: Address) -> Pinned:
     table, reading = document["table"], document["reading"]
+    declared = json.loads(document["declaration"]).get("column", {})
     return Pinned(
         name=document["source"],
         kind="table",
@@ -96,6 +99,8 @@ def _pinned_table(document: dict[str, Any], manifest: Address) -> Pinned:
         rows=table["rows"],
         columns=tuple(Column(c["name"], c["type"]) for c in reading["columns"]),
         column_notes={c["name"]: c["note"] for c in reading["columns"] if c["note"]},
+        domains={n: tuple(c["domain"]) for n, c in declared.items() if "domain" in c},
+        ranges={n: (c["range"][0], c["range"][1]) for n, c in declared.items() if "range" in c},
         key=tuple(table["key"]),
         totals=tuple((name, value) for name, value in table["control_totals"]),
         rejected=reading["lines"]["rejected"],
@@ -138,6 +143,10 @@ def catalog_text(sources: Mapping[str, Pinned], as_of: str | None = None) -> byt
             entry["columns"] = [
                 [c.name, c.type, source.column_notes.get(c.name, "")] for c in source.columns
             ]
+            if source.domains:
+                entry["domains"] = [[n, list(v)] for n, v in sorted(source.domains.items())]
+            if source.ranges:
+                entry["ranges"] = [[n, *v] for n, v in sorted(source.ranges.items())]
             entry["key"] = [n for n in source.key if not n.startswith(HIDDEN_PREFIX)]
             entry["control_totals"] = [list(total) for total in source.totals]
             entry["rejected_lines"] = source.rejected
@@ -173,6 +182,19 @@ class StepResult:
     tied: bool = False
 
 
+def _handed_on(
+    column: Column, origin: ColumnOrigin, tables: Mapping[str, GrantedTable]
+) -> GrantedColumn:
+    """A column of a step; a plain copy keeps what its source column is declared to hold."""
+    if origin.operation == "" and len(origin.sources) == 1:
+        ((table, name),) = origin.sources
+        given = tables[table].columns if table in tables else ()
+        for source in given:
+            if source.name == name and source.type == column.type:
+                return GrantedColumn(column.name, column.type, origin, source.domain, source.range)
+    return GrantedColumn(column.name, column.type, origin)
+
+
 @dataclass(slots=True)
 class World:
     """The sources and steps of one question. as_of: ISO date set by the question, or None.
@@ -193,7 +215,15 @@ class World:
         tables = {
             name: GrantedTable(
                 name=name,
-                columns=tuple(GrantedColumn(c.name, c.type) for c in source.columns),
+                columns=tuple(
+                    GrantedColumn(
+                        c.name,
+                        c.type,
+                        domain=source.domains.get(c.name, ()),
+                        range=source.ranges.get(c.name, ("", "")),
+                    )
+                    for c in source.columns
+                ),
                 key=tuple(k for k in source.key if not k.startswith(HIDDEN_PREFIX)),
             )
             for name, source in self.sources.items()
@@ -204,7 +234,7 @@ class World:
                 tables[step.id] = GrantedTable(
                     name=step.id,
                     columns=tuple(
-                        GrantedColumn(c.name, c.type, step.origins[c.name]) for c in step.columns
+                        _handed_on(c, step.origins[c.name], tables) for c in step.columns
                     ),
                     key=step.key,
                     rows=step.row_origin,
