@@ -10,6 +10,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import BinaryIO, Final, Literal
@@ -43,6 +44,9 @@ class _Layer:
     def open(self, address: Address) -> BinaryIO:
         return self._inner.open(address)
 
+    def scan(self, address: Address) -> AbstractContextManager[BinaryIO]:
+        return self._inner.scan(address)
+
     def stat(self, address: Address) -> ObjectStat:
         return self._inner.stat(address)
 
@@ -72,6 +76,9 @@ class Verifying(_Layer):
     def open(self, address: Address) -> BinaryIO:
         return stream(self.get(address))
 
+    def scan(self, address: Address) -> AbstractContextManager[BinaryIO]:
+        return self.open(address)
+
 
 class Counting(_Layer):
     """Counts the calls of each kind; safe for threads."""
@@ -98,6 +105,11 @@ class Counting(_Layer):
     def open(self, address: Address) -> BinaryIO:
         self._count("open")
         return self._inner.open(address)
+
+    def scan(self, address: Address) -> AbstractContextManager[BinaryIO]:
+        """Counted as a get: all of it is read."""
+        self._count("get")
+        return self._inner.scan(address)
 
     def stat(self, address: Address) -> ObjectStat:
         self._count("stat")
@@ -190,6 +202,10 @@ class Faulty(Counting):
         self._after(fault)
         return opened
 
+    def scan(self, address: Address) -> AbstractContextManager[BinaryIO]:
+        """A get, with the harm that is planned for it."""
+        return stream(self.get(address))
+
     def stat(self, address: Address) -> ObjectStat:
         fault = self._before("stat")
         found = self._inner.stat(address)
@@ -244,6 +260,9 @@ class Restricted(_Layer):
     def open(self, address: Address) -> BinaryIO:
         return self._inner.open(self._permitted(address))
 
+    def scan(self, address: Address) -> AbstractContextManager[BinaryIO]:
+        return self._inner.scan(self._permitted(address))
+
     def stat(self, address: Address) -> ObjectStat:
         return self._inner.stat(self._permitted(address))
 
@@ -278,6 +297,9 @@ class Overlay(_Layer):
 
     def open(self, address: Address) -> BinaryIO:
         return self._holder(address).open(address)
+
+    def scan(self, address: Address) -> AbstractContextManager[BinaryIO]:
+        return self._holder(address).scan(address)
 
     def stat(self, address: Address) -> ObjectStat:
         return self._holder(address).stat(address)

@@ -10,7 +10,7 @@ import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, cast
 
 from blake3 import blake3
 
@@ -28,6 +28,7 @@ from tieout.artifacts.checked import (
 from tieout.artifacts.disk_errors import read_error
 from tieout.artifacts.errors import ArtifactError
 from tieout.artifacts.pieces import Payload, Pieces, address_of, blocks
+from tieout.artifacts.scanned import HashedStream
 from tieout.artifacts.store import ObjectStat, RetentionClass, Stored
 
 SHARDS: Final = tuple(f"{number:02x}" for number in range(256))
@@ -134,6 +135,21 @@ class LocalStore:
             return page[start : start + wanted]
 
         return paged_stream(size, fetch, release=lambda: os.close(fd))
+
+    @contextlib.contextmanager
+    def scan(self, address: Address) -> Iterator[BinaryIO]:
+        """One reading of the file: each piece is hashed as it is given."""
+        fd, _ = self._open(address)
+        with HashedStream(fd, self._path(address)) as source:
+            try:
+                yield cast("BinaryIO", source)
+            finally:
+                # Also when the block failed: bytes that are not the object's are the reason.
+                source.drain()
+                found = source.hexdigest()
+                if found != address.hex:
+                    told = f"its bytes have the address blake3:{found}"
+                    raise corrupt(address, told, location=self.location)
 
     def stat(self, address: Address) -> ObjectStat:
         fd, size = self._open(address)

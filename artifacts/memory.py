@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import BinaryIO
 
 from tieout.artifacts.address import Address
@@ -50,6 +51,9 @@ class MemoryStore:
 
     def open(self, address: Address) -> BinaryIO:
         return stream(self.get(address))
+
+    def scan(self, address: Address) -> AbstractContextManager[BinaryIO]:
+        return self.open(address)
 
     def stat(self, address: Address) -> ObjectStat:
         return ObjectStat(address=address, size=len(self._find(address)))

@@ -14,6 +14,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final, TypeAlias, TypeVar
 
@@ -149,6 +150,10 @@ class S3Store:
     def open(self, address: Address) -> BinaryIO:
         """The object is held in memory, so that what was checked is what is read."""
         return stream(self.get(address))
+
+    def scan(self, address: Address) -> AbstractContextManager[BinaryIO]:
+        """As `open`: checked before the first byte is given."""
+        return self.open(address)
 
     def stat(self, address: Address) -> ObjectStat:
         answer = self._ask(

@@ -7,6 +7,7 @@ Contract (one suite, `tests/artifacts/test_store_contract.py`, runs it on every 
 - An object that is already there MUST be compared by content before it is relied on; one
   that differs from its address is an error with the address, never overwritten.
 - `get` and `open` MUST check size and BLAKE3; a corrupted object is an error, never data.
+- `scan` MUST check size and BLAKE3 of the very bytes that it gave, at its end.
 - No delete and no overwrite: only `retention.py` (later) removes what policy allows.
 
 Source: DESIGN §2 and §4.
@@ -15,6 +16,7 @@ Source: DESIGN §2 and §4.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import BinaryIO, Protocol
@@ -76,6 +78,15 @@ class Store(Protocol):
 
     def open(self, address: Address) -> BinaryIO:
         """A read-only stream of the checked bytes; never a path into the store."""
+        ...
+
+    def scan(self, address: Address) -> AbstractContextManager[BinaryIO]:
+        """Its bytes from the first to the last, checked when the block of the `with` ends.
+
+        For what needs no more than a small part of a large object in memory: what was read MUST
+        NOT be used before the block has ended. Leaving it raises ArtifactError object.corrupt for
+        bytes that are not the object's, also when the block itself failed on them.
+        """
         ...
 
     def stat(self, address: Address) -> ObjectStat:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,10 +33,14 @@ class TableReader:
     def __init__(self, payload: bytes) -> None:
         try:
             with pa.ipc.open_stream(pa.py_buffer(payload)) as reader:
-                note = (reader.schema.metadata or {}).get(METADATA_KEY)
                 table = reader.read_all()
         except (pa.ArrowInvalid, OSError) as error:
             raise _unreadable("it is not an Arrow stream") from error
+        self._take(table, table.num_rows)
+
+    def _take(self, table: ArrowTable, rows: int) -> None:
+        """table: all rows, or the first of them. rows: how many there are."""
+        note = (table.schema.metadata or {}).get(METADATA_KEY)
         if note is None:
             raise _unreadable("it has no tieout.table metadata")
         document = json.loads(note)
@@ -46,7 +51,7 @@ class TableReader:
         self.columns: tuple[Column, ...] = tuple(
             Column(field.name, type_name(field.type)) for field in table.schema
         )
-        self.rows: int = table.num_rows
+        self.rows: int = rows
 
     @property
     def arrow(self) -> ArrowTable:
@@ -105,6 +110,29 @@ class TableReader:
             return list(range(self.rows))
         found: list[int] = pc.indices_nonzero(mask).to_pylist()
         return found
+
+
+class TableHead(TableReader):
+    """The first rows of a stored table; the others are read and counted, one chunk at a time.
+
+    `rows` is the number of all; only the cells of the first rows_max, and of those in their chunks,
+    can be asked for. stream: as a store's `scan` gives it. Raises ArtifactError table.unreadable.
+    """
+
+    def __init__(self, stream: BinaryIO, rows_max: int) -> None:
+        kept, held, rows = [], 0, 0
+        try:
+            with pa.ipc.open_stream(stream) as reader:
+                for batch in reader:
+                    if held < rows_max:
+                        kept.append(batch)
+                        held += batch.num_rows
+                    rows += batch.num_rows
+                    del batch  # its memory is there for the next one
+                table = pa.Table.from_batches(kept, schema=reader.schema)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise _unreadable("it is not an Arrow stream") from error
+        self._take(table, rows)
 
 
 def _unreadable(why: str) -> ArtifactError:

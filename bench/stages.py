@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from tieout.artifacts.address import Address
 from tieout.artifacts.layers import Overlay
+from tieout.artifacts.pieces import Payload
 from tieout.artifacts.store import RetentionClass, Stored
 from tieout.executor.engine import Engine, EngineResult, TableBytes
 from tieout.executor.sql.validate import GrantedTable, ValidatedSql
@@ -85,13 +86,14 @@ class TimedStore(Overlay):
 
     stages: Stages
 
-    def put(self, payload: bytes, *, retention: RetentionClass = RetentionClass.RETAIN) -> Stored:
+    def put(self, payload: Payload, *, retention: RetentionClass = RetentionClass.RETAIN) -> Stored:
         with self.stages.stage("put"):
             return super().put(payload, retention=retention)
 
-    def get(self, address: Address) -> bytes:
-        with self.stages.stage("read back"):
-            return super().get(address)
+    @contextmanager
+    def scan(self, address: Address) -> Iterator[BinaryIO]:
+        with self.stages.stage("read back"), super().scan(address) as stream:
+            yield stream
 
 
 class TimedEngine(Engine):
@@ -99,10 +101,10 @@ class TimedEngine(Engine):
 
     stages: Stages
 
-    def validate(self, sql: str, tables: Any) -> ValidatedSql:
+    def validate(self, sql: str, tables: Any, **more: Any) -> ValidatedSql:
         granted: dict[str, GrantedTable] = tables
         with self.stages.stage("validate"):
-            return super().validate(sql, granted)
+            return super().validate(sql, granted, **more)
 
     def run(self, validated: ValidatedSql, tables: Any) -> EngineResult:
         handed: dict[str, TableBytes] = tables

@@ -144,7 +144,7 @@ def measure(folder: Path, manifest: Any, repeats: int) -> list[Figures]:
                     world.store,
                     TimedLog(log, stages),
                     workspace.clock,
-                    f"b-{number}-{turn}",
+                    f"b-{os.getpid()}-{number}-{turn}",
                 )
                 rows = one_step(engine, world, recorder, query, limits, stages)
                 if turn:

@@ -5,16 +5,27 @@ Source: DESIGN §6. The text is canonical JSON, so a rebuilt prompt is equal byt
 
 from __future__ import annotations
 
+from tieout.artifacts.address import Address
 from tieout.artifacts.errors import RoomError
+from tieout.artifacts.store import Store
 from tieout.artifacts.table import HIDDEN_PREFIX
-from tieout.artifacts.table_reader import TableReader
+from tieout.artifacts.table_reader import TableHead, TableReader
 from tieout.artifacts.values import cell_text
 from tieout.executor.limits import Limits
 from tieout.ledger.canon import Json, encode
 
 
+def read_back(store: Store, address: Address, *, limits: Limits) -> TableReader:
+    """The first rows of a table as the store gives them, and how many there are.
+
+    All of its bytes are read and checked; raises ArtifactError as `Store.scan` does.
+    """
+    with store.scan(address) as stream:
+        return TableHead(stream, limits.rows_shown_max)  # checked on the way out of the block
+
+
 def observe(
-    payload: bytes,
+    reader: TableReader,
     *,
     step: str,
     address: str,
@@ -25,12 +36,11 @@ def observe(
     ties: str = "",
     unseen: int = 0,
 ) -> bytes:
-    """The observation of a table artifact. payload: its bytes as the store gave them back.
+    """The observation of a table artifact. reader: what the store gave back (`read_back`).
 
     ties: what the countercheck of an added order found; "" when there was none to make.
     unseen: documents that as_of keeps from the question; absence is not said of them.
     """
-    reader = TableReader(payload)
     columns = [c for c in reader.columns if not c.name.startswith(HIDDEN_PREFIX)]
     rows: list[Json] = []
     for position, row in enumerate(reader.page(0, limits.rows_shown_max)):

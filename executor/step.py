@@ -22,7 +22,7 @@ from tieout.executor.errors import ExecutorError, Exit
 from tieout.executor.extract import ExtractSpec, extract
 from tieout.executor.grammar import ExtractStep, SearchStep, SqlStep
 from tieout.executor.limits import Limits
-from tieout.executor.observation import observe, refusal_text
+from tieout.executor.observation import observe, read_back, refusal_text
 from tieout.executor.provenance import text_rows, validation_document
 from tieout.executor.record import (
     DONE,
@@ -291,7 +291,7 @@ def _record_result(
     output = recorder.keep(made_table(ran.table))
     # The observation is made from the bytes that the store gives back, not from those in hand.
     observation = observe(
-        world.store.get(ran.table.address),
+        read_back(world.store, ran.table.address, limits=bench.limits),
         step=step.id,
         address=str(ran.table.address),
         complete=ran.complete,
@@ -301,11 +301,6 @@ def _record_result(
         ties=ran.ties,
         unseen=ran.unseen,
     )
-    outcome = DONE
-    if not ran.complete:
-        outcome = Outcome(Status.PARTIAL, "limit.rows", "more rows than are stored")
-    elif ran.table.rows == 0:
-        outcome = Outcome(Status.NO_RESULTS, "step.no_results", _nothing(ran.unseen))
     (receipt,) = recorder.record(
         RowDraft(
             kind=_KINDS[step.do],
@@ -319,7 +314,7 @@ def _record_result(
             output=output,
             parts=(*ran.parts, Made(OBSERVATION, observation, JSON_MEDIA)),
             executor=ran.executor,
-            outcome=outcome,
+            outcome=_outcome(ran),
         )
     )
     return StepResult(
@@ -336,6 +331,14 @@ def _record_result(
         source=ran.source,
         tied=ran.tied,
     )
+
+
+def _outcome(ran: _Ran) -> Outcome:
+    if not ran.complete:
+        return Outcome(Status.PARTIAL, "limit.rows", "more rows than are stored")
+    if ran.table.rows == 0:
+        return Outcome(Status.NO_RESULTS, "step.no_results", _nothing(ran.unseen))
+    return DONE
 
 
 def _nothing(unseen: int) -> str:

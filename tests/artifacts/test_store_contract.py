@@ -176,9 +176,44 @@ def test_an_empty_store_lists_nothing(case: Case) -> None:
     assert list(case.store.addresses()) == []
 
 
+def scanned(case: Case, size: int = -1) -> Callable[[Address], bytes]:
+    """Read so many bytes in a scan; all by default."""
+
+    def scan(address: Address) -> bytes:
+        with case.store.scan(address) as stream:
+            return stream.read(size)
+
+    return scan
+
+
+def test_a_scan_gives_the_bytes_in_order(case: Case) -> None:
+    payload = bytes(range(251)) * 20_000
+    address = case.store.put(payload).address
+    with case.store.scan(address) as stream:
+        first = [stream.read(size) for size in (0, 1, 3_000_000)]
+        rest = stream.read()
+        assert stream.read() == b""
+        assert not stream.writable()
+        with pytest.raises(io.UnsupportedOperation):
+            stream.fileno()
+    assert b"".join([*first, rest]) == payload
+    assert stream.closed
+    assert scanned(case, 5)(address) == payload[:5]
+
+
+def test_a_block_that_fails_on_damaged_bytes_is_told_of_the_damage(case: Case) -> None:
+    address = case.store.put(b"account 1010").address
+    with pytest.raises(KeyError), case.store.scan(address) as stream:
+        raise KeyError(stream.read())
+    case.overwrite(address, b"account 1011")
+    with pytest.raises(ArtifactError) as caught, case.store.scan(address) as stream:
+        raise KeyError(stream.read())
+    assert caught.value.code == "object.corrupt"
+
+
 def test_an_object_that_is_not_there(case: Case) -> None:
     address = Address.of(b"never put")
-    for ask in (case.store.get, case.store.open, case.store.stat):
+    for ask in (case.store.get, case.store.open, scanned(case), case.store.stat):
         with pytest.raises(ArtifactError) as caught:
             ask(address)
         assert caught.value.code == "object.missing"
@@ -200,7 +235,7 @@ def test_a_damaged_object_is_an_error_with_its_address(case: Case, damage: str) 
     payload = b"account 1010;41200.17\n" * 60_000  # 1.3 MB: more than a page
     address = case.store.put(payload).address
     case.overwrite(address, DAMAGE[damage](payload))
-    for ask in (case.store.get, case.store.open):
+    for ask in (case.store.get, case.store.open, scanned(case), scanned(case, 5)):
         with pytest.raises(ArtifactError) as caught:
             ask(address)
         assert caught.value.code == "object.corrupt"
