@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from tieout.executor.sandbox import LAYERS as OS_LAYERS
 from tieout.executor.sandbox import Sandbox
-from tieout.executor.sql import examine, session
+from tieout.executor.sql import examine, functions, session
 from tieout.executor.sql.plan import check_plan
 from tieout.executor.sql.refusal import SqlRefused, Text
 from tieout.executor.sql.second import read_second
@@ -179,6 +179,7 @@ class _Server:
     """Three engines that were made before any text was read: a child has its own copy."""
 
     def __init__(self) -> None:
+        functions.classes()  # read now: a child must not open files of ours
         self.tables = granted()
         self.granted = examine.granted_of(self.tables)
         self.gate = _engine(loaded=False)
