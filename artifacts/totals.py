@@ -58,8 +58,10 @@ def _sum_of_decimals(run: ArrowArray, kind: Any) -> int:
     if not safe and _largest(run) * len(run) >= 10**DIGITS_MAX:
         # Arrow's sum could overflow and Decimal's would round; integers do neither.
         return sum(_unscaled(value) for value in run.to_pylist() if value is not None)
-    total = pc.sum(run.cast(pa.decimal128(DIGITS_MAX, kind.scale))).as_py()
-    return 0 if total is None else _unscaled(total)
+    total = pc.sum(run)
+    if total.type.precision < DIGITS_MAX:  # older releases keep the width of the column
+        total = pc.sum(run.cast(pa.decimal128(DIGITS_MAX, kind.scale)))
+    return 0 if total.as_py() is None else _unscaled(total.as_py())
 
 
 def _largest(run: ArrowArray) -> int:
