@@ -7,14 +7,16 @@ text with all of them turned round can be made (the countercheck).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from tieout.executor.sql import domains
+from tieout.executor.sql import domains, exact
+from tieout.executor.sql.edits import Edit
 from tieout.executor.sql.keys import Keyed
 from tieout.executor.sql.needs import Need
-from tieout.executor.sql.order import is_total, order_of, total_order
+from tieout.executor.sql.orders_places import Places
 from tieout.executor.sql.reading import Reading
 from tieout.executor.sql.refusal import Text
-from tieout.executor.sql.ties import check_ties
+from tieout.executor.sql.ties import order_needs
 from tieout.executor.sql.tree import Granted
 from tieout.executor.sql.verdict import Reason, Rewrite, Standing, Verdict
 
@@ -36,21 +38,27 @@ def judge(reading: Reading) -> tuple[Need, ...]:
     clamps = domains.needs(reading)
     if clamps:
         return clamps
-    check_ties(reading.text, reading.root, keyed_of(reading.granted))
+    inexact = exact.needs(reading)
+    if inexact:
+        return inexact
     names = [name for name, _kind in reading.columns]
-    if not order_of(reading.root) or is_total(reading.root, names):
-        return ()
-    edits = total_order(reading.tokens, len(names))
-    message = "the ORDER BY cannot be made total"
-    return (
-        Need(
-            "sequence",
-            "sql.order_form",
-            message,
-            offset=edits[0].start if edits else None,
-            edits=edits,
-        ),
-    )
+    places = Places(reading.text, reading.tokens)
+    return _apart(order_needs(places, reading.root, keyed_of(reading.granted), names))
+
+
+def _apart(needs: Sequence[Need]) -> tuple[Need, ...]:
+    """The needs; one whose edits would overlap another's loses them, and is refused."""
+    taken: list[Edit] = []
+    found = []
+    for need in needs:
+        clash = any(
+            edit.start < other.end and other.start < edit.end
+            for edit in need.edits
+            for other in taken
+        )
+        taken += () if clash else need.edits
+        found.append(replace(need, edits=()) if clash else need)
+    return tuple(found)
 
 
 def verdict_of(text: Text, told: Sequence[Need]) -> Verdict:

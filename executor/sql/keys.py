@@ -47,12 +47,14 @@ class Block:
 
     edges: (relations that must be told apart first, column, the column that it determines).
     constant: columns with one value only. opaque: names that USING merged into something new.
+    merged: columns that USING leaves out of a star.
     """
 
     relations: list[Keyed] = field(default_factory=list)
     edges: list[tuple[frozenset[int], Column, Column]] = field(default_factory=list)
     constant: set[Column] = field(default_factory=set)
     opaque: set[str] = field(default_factory=set)
+    merged: set[Column] = field(default_factory=set)
     aliases: dict[str, Node] = field(default_factory=dict)
 
     def resolve(self, parts: list[str]) -> Column | None:
@@ -104,6 +106,23 @@ class Block:
     def total(self, given: set[Column]) -> bool:
         """Whether rows that agree in the given columns are the same row, or alike in all."""
         return len(self.closure(given)[1]) == len(self.relations)
+
+    def missing(self, given: set[Column]) -> list[Column] | None:
+        """Columns that tell all rows apart, put beside the given ones: keys, else all columns.
+
+        None where the columns of a relation are not known.
+        """
+        added: list[Column] = []
+        for place, relation in enumerate(self.relations):
+            have, told = self.closure(given | set(added))
+            if place in told:
+                continue
+            if relation.columns is None:
+                return None
+            key = min(relation.keys, key=lambda k: (len(k), sorted(k)), default=None)
+            wanted = [n for n in relation.columns if key is None or n in key]
+            added += [(place, n) for n in wanted if (place, n) not in have]
+        return added
 
     def extend(self, places: set[int]) -> None:
         """FULL JOIN fills rows of either side with NULL, which a key may hold too.
@@ -158,6 +177,8 @@ class Block:
             if join not in ("INNER", "LEFT"):
                 self.opaque.add(name)
             one, other = sides
+            if other is not None:
+                self.merged.add(other)
             if one is None or other is None or not _alike(self.kind(one), self.kind(other)):
                 continue
             if join == "INNER":

@@ -27,8 +27,6 @@ from tieout.executor.sql.vocabulary import (
     EXPRESSIONS,
     LIST_ORDER_SAFE,
     MODIFIERS,
-    NEED_WINDOW_ORDER,
-    ORDERED_GROUPS,
     QUERY_NODES,
     RANGE_ROWS_MAX,
     RANGES,
@@ -92,7 +90,6 @@ class _Walk:
             raise self.text.refuse(code, f"{verb} is not a query that reads", word=verb)
         if node.get("sample") is not None:
             raise self.text.refuse("sql.sample", "a sample is not admitted", word="sample")
-        self._limits(node)
         scope = self._with(node, scope)
         if kind == "RECURSIVE_CTE_NODE":
             self.seen.generates = True
@@ -121,20 +118,6 @@ class _Walk:
                     self.value(value, scope, parent=body)
             scope |= {name}
         return scope
-
-    def _limits(self, node: Node) -> None:
-        modifiers = nodes(node.get("modifiers"))
-        kinds = {word(m, "type") for m in modifiers}
-        cut = kinds & {"LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER"} or any(
-            m.get("distinct_on_targets") for m in modifiers
-        )
-        if cut and "ORDER_MODIFIER" not in kinds:
-            place = next(
-                (m.get("limit") or m.get("offset") for m in modifiers if "limit" in m), None
-            )
-            where = location(as_node(place)) if place else None
-            message = "LIMIT, OFFSET or DISTINCT ON without ORDER BY takes whatever rows come first"
-            raise self.text.refuse("sql.unordered_limit", message, location=where, word="distinct")
 
     def value(self, value: Json, scope: frozenset[str], *, parent: Node) -> None:
         """Any value: objects with a class are expressions, with a type refs and modifiers."""
@@ -312,19 +295,6 @@ class _Walk:
             message = f"{name} gives its elements in no fixed order"
             remedy = f"Write list_sort({name}(...))."
             raise self.text.refuse("sql.function", message, location=where, remedy=remedy)
-        self._ordered(node, name, groups)
-
-    def _ordered(self, node: Node, name: str, groups: frozenset[str]) -> None:
-        where = location(node)
-        if node.get("class") == "WINDOW":
-            ordered = bool(node.get("orders"))
-            rows = any("_ROWS" in word(node, key) for key in ("start", "end"))
-            if not ordered and (rows or groups & NEED_WINDOW_ORDER):
-                message = f"{name} needs an order of rows"
-                raise self.text.refuse("sql.unordered_window", message, location=where)
-        elif groups & ORDERED_GROUPS and not as_node(node.get("order_bys") or {}).get("orders"):
-            message = f"{name} depends on the order of rows"
-            raise self.text.refuse("sql.unordered_aggregate", message, location=where)
 
 
 def _exact_cast(parent: Node) -> bool:

@@ -75,7 +75,6 @@ SESSION_WORDS = frozenset(
 )
 RANGES = frozenset({"range", "generate_series"})
 ORDERED_GROUPS = frozenset({"order_sensitive"})
-NEED_WINDOW_ORDER = frozenset({"window_peer_order", "order_sensitive", "window"})
 AGGREGATES_BY_NAME = frozenset(
     {"sum", "min", "max", "count", "avg", "bool_and", "bool_or", "histogram"}
 )

@@ -50,7 +50,12 @@ def test_admitted_unchanged_unless_a_rewrite_is_named(sql, validate):
         ("SELECT id,\n       nope\nFROM bank", "sql.unknown_column", 2, 8),
         ("SELECT id\nFROM secret", "sql.unknown_table", 2, 6),
         ("SELECT '\u00e9\u20ac' AS a, now() AS b", "sql.clock", 1, 19),
-        ("SELECT id FROM bank\nLIMIT 3", "sql.unordered_limit", 2, 7),
+        (
+            "SELECT x FROM (SELECT COLUMNS('id') FROM bank\nORDER BY dt LIMIT 3) t(x)",
+            "sql.unordered_limit",
+            2,
+            19,
+        ),
         ("SELEC 1", "sql.parse", 1, 1),
         ("SELECT id FROM bank; SELECT 1", "sql.two_statements", 1, 20),
         ("SELECT id\u200b FROM bank", "sql.non_ascii", 1, 10),

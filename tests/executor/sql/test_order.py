@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tieout.executor.sql.validate import SqlRefused
-
 CASES = [
     ("SELECT id, memo FROM bank ORDER BY memo", "SELECT id, memo FROM bank ORDER BY memo, 1, 2"),
     (
@@ -57,7 +55,18 @@ def test_a_total_order_is_left_alone(sql, validate):
     assert validate(sql).rewrites == ()
 
 
-def test_an_order_inside_brackets_is_refused_with_a_way_out(validate):
-    with pytest.raises(SqlRefused) as caught:
-        validate("(SELECT id, memo FROM bank ORDER BY id)")
-    assert caught.value.code == "sql.order_form"
+@pytest.mark.parametrize(
+    ("asked", "executed"),
+    [
+        (
+            "(SELECT id, memo FROM bank ORDER BY id)",
+            "(SELECT id, memo FROM bank ORDER BY id, 1, 2)",
+        ),
+        (
+            "((SELECT id, memo FROM bank ORDER BY memo)) LIMIT 2",
+            "((SELECT id, memo FROM bank ORDER BY memo, 1, 2)) LIMIT 2",
+        ),
+    ],
+)
+def test_an_order_inside_brackets_is_made_total_there(asked, executed, validate):
+    assert validate(asked).executed == executed

@@ -1,4 +1,4 @@
-"""Ties: an order that can leave two rows equal is refused, one that cannot is admitted."""
+"""Ties: an order that can leave two rows equal is continued, one that cannot stays as it is."""
 
 from __future__ import annotations
 
@@ -10,90 +10,92 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tieout.executor.sql.keys import Block, Keyed
-from tieout.executor.sql.validate import SqlRefused
+from tieout.executor.sql.verdict import Standing
 
 TIED = [
-    ("SELECT row_number() OVER (ORDER BY memo) AS n FROM bank", "sql.window_ties"),
-    ("SELECT row_number() OVER (PARTITION BY memo ORDER BY dt) AS n FROM bank", "sql.window_ties"),
-    ("SELECT lag(amt) OVER (ORDER BY amt) AS n FROM bank", "sql.window_ties"),
-    ("SELECT first_value(amt) OVER (ORDER BY memo) AS n FROM bank", "sql.window_ties"),
-    ("SELECT ntile(4) OVER (ORDER BY dt) AS n FROM bank", "sql.window_ties"),
-    ("SELECT row_number() OVER (ORDER BY abs(id)) AS n FROM bank", "sql.window_ties"),
-    ("SELECT row_number() OVER (ORDER BY x) AS n FROM floats", "sql.window_ties"),
+    ("SELECT row_number() OVER (ORDER BY memo) AS n FROM bank", "ordered_window"),
+    ("SELECT row_number() OVER (PARTITION BY memo ORDER BY dt) AS n FROM bank", "ordered_window"),
+    ("SELECT lag(amt) OVER (ORDER BY amt) AS n FROM bank", "ordered_window"),
+    ("SELECT first_value(amt) OVER (ORDER BY memo) AS n FROM bank", "ordered_window"),
+    ("SELECT ntile(4) OVER (ORDER BY dt) AS n FROM bank", "ordered_window"),
+    ("SELECT row_number() OVER (ORDER BY abs(id)) AS n FROM bank", "ordered_window"),
+    ("SELECT row_number() OVER (ORDER BY x) AS n FROM floats", "ordered_window"),
     (
         "SELECT sum(amt) OVER (ORDER BY memo ROWS UNBOUNDED PRECEDING) AS n FROM bank",
-        "sql.window_ties",
+        "ordered_window",
     ),
     (
         "SELECT row_number() OVER (ORDER BY b.id) AS n FROM bank b JOIN ledger l ON b.dt = l.dt",
-        "sql.window_ties",
+        "ordered_window",
     ),
     (
         "SELECT row_number() OVER (ORDER BY b.id) AS n FROM bank b FULL JOIN ledger l USING (id)",
-        "sql.window_ties",
+        "ordered_window",
     ),
     (
         "SELECT row_number() OVER (ORDER BY b.id) AS n FROM ledger l LEFT JOIN bank b ON b.id = l.id",
-        "sql.window_ties",
+        "ordered_window",
     ),
     (
         ("SELECT row_number() OVER (ORDER BY b.id) AS n FROM bank b JOIN "
         "(SELECT memo::INTEGER AS id FROM ledger) l ON b.id = l.id"),
-        "sql.window_ties",
+        "ordered_window",
     ),
     (
         ("SELECT row_number() OVER (ORDER BY id) AS n "
         "FROM (SELECT id FROM bank UNION ALL SELECT id FROM ledger) t JOIN floats USING (id)"),
-        "sql.window_ties",
+        "ordered_window",
     ),
-    ("SELECT row_number() OVER (ORDER BY sum(amt)) AS n FROM bank GROUP BY memo", "sql.window_ties"),
+    ("SELECT row_number() OVER (ORDER BY sum(amt)) AS n FROM bank GROUP BY memo", "ordered_window"),
     (("WITH t AS (SELECT memo FROM bank) SELECT lead(t.memo) OVER (ORDER BY t.memo) AS n, 1 AS o "
-     "FROM t JOIN bank ON true"), "sql.window_ties"),
+     "FROM t JOIN bank ON true"), "ordered_window"),
     (
         "SELECT list(b.id ORDER BY l.id) AS n FROM bank b JOIN ledger l ON b.dt = l.dt",
-        "sql.unordered_aggregate",
+        "ordered_aggregate",
     ),
-    ("SELECT string_agg(memo, ',' ORDER BY dt) AS n FROM bank", "sql.unordered_aggregate"),
-    ("SELECT arg_max(memo, amt ORDER BY amt) AS n FROM bank", "sql.unordered_aggregate"),
-    ("SELECT sum(x ORDER BY id) AS n FROM floats", "sql.unordered_aggregate"),
+    ("SELECT string_agg(memo, ',' ORDER BY dt) AS n FROM bank", "ordered_aggregate"),
+    ("SELECT arg_max(memo, amt ORDER BY amt) AS n FROM bank", "ordered_aggregate"),
+    ("SELECT sum(x ORDER BY id) AS n FROM floats", "ordered_aggregate"),
     (
         ("SELECT id FROM bank WHERE id IN (SELECT max(id) FROM ledger GROUP BY memo "
         "HAVING list(amt ORDER BY dt)[1] > 0)"),
-        "sql.unordered_aggregate",
+        "ordered_aggregate",
     ),
     (
         "SELECT sum(amt) AS n FROM (SELECT amt, memo FROM bank ORDER BY memo LIMIT 3) t",
-        "sql.unordered_limit",
+        "ordered_limit",
     ),
     (
         "SELECT sum(amt) AS n FROM (SELECT amt, memo FROM bank ORDER BY amt OFFSET 3) t",
-        "sql.unordered_limit",
+        "ordered_limit",
     ),
     (
         "SELECT sum(amt) AS n FROM (SELECT DISTINCT ON (memo) memo, amt FROM bank ORDER BY memo) t",
-        "sql.unordered_limit",
+        "ordered_limit",
     ),
     (
         ("WITH t AS (SELECT memo, sum(amt) AS s FROM bank GROUP BY memo ORDER BY s LIMIT 3) "
         "SELECT sum(s) AS n FROM t"),
-        "sql.unordered_limit",
+        "ordered_limit",
     ),
     (
         ("SELECT count(*) AS n FROM (SELECT id, amt FROM bank UNION ALL SELECT id, amt FROM ledger "
         "ORDER BY 2 LIMIT 3) t"),
-        "sql.unordered_limit",
+        "ordered_limit",
     ),
     ("SELECT id, (SELECT l.amt FROM ledger l ORDER BY l.dt LIMIT 1) AS n FROM bank",
-     "sql.unordered_limit"),
+     "ordered_limit"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("sql", "code"), TIED, ids=[sql for sql, _ in TIED])
-def test_an_order_with_ties_is_refused(sql, code, validate):
-    with pytest.raises(SqlRefused) as caught:
-        validate(sql)
-    assert code == caught.value.code
-    assert "key columns" in caught.value.remedy or code == "sql.unordered_aggregate"
+@pytest.mark.parametrize(("sql", "rewrite"), TIED, ids=[sql for sql, _ in TIED])
+def test_an_order_with_ties_is_continued_until_nothing_is_open(sql, rewrite, validate):
+    found = validate(sql)
+    assert found.rewrites == (rewrite,)
+    assert found.verdict.standing is Standing.REWRITTEN
+    assert validate(found.executed).rewrites == ()
+    assert validate(found.countercheck).rewrites == ()
+    assert found.countercheck != found.executed
 
 
 TOLD = [
@@ -139,8 +141,10 @@ TOLD = [
 
 
 @pytest.mark.parametrize("sql", TOLD)
-def test_an_order_without_ties_is_admitted(sql, validate):
-    assert validate(sql).columns
+def test_an_order_without_ties_stays_as_it_is(sql, validate):
+    found = validate(sql)
+    assert set(found.rewrites) <= {"total_order"}
+    assert found.verdict.standing is Standing.FUNCTION or " LIMIT 3" in sql
 
 
 KINDS = {"k": "INTEGER", "v": "INTEGER"}
