@@ -1,8 +1,8 @@
 """The row root of a stored table, and proofs of single rows against it.
 
-Source: docs/FORMAT.md, row leaves. Made on request from the table artifact alone, not at every
-put: most tables are never asked for one row, and it costs several times what the canonical form
-does (bench/results/rows.json). Rows are put together by Arrow, column by column; Python only
+Source: docs/FORMAT.md, row leaves. Made from the table artifact alone: of results of ordinary size
+when they are recorded, of larger tables on request, since it costs several times what the canonical
+form does (bench/results/rows.json). Rows are put together by Arrow, column by column; Python only
 hashes leaves.
 """
 
@@ -34,7 +34,9 @@ ArrowTable: TypeAlias = Any
 ArrowArray: TypeAlias = Any
 
 RUN_ROWS: Final = 65_536
-"""Rows that are encoded at a time."""
+"""Rows that are encoded at a time, at most."""
+RUN_BYTES: Final = 16 << 20
+"""Bytes of a table that are encoded at a time: fewer rows where they are long."""
 _BYTES: Final = pa.large_binary()  # 64-bit offsets: a run of rows may have over 2 GiB
 
 
@@ -143,7 +145,8 @@ def _levels(leaves: list[bytes]) -> list[list[bytes]]:
 
 def _leaves(table: ArrowTable, header_hash: bytes, size: int) -> Iterator[bytes]:
     """The hash of every leaf; runs are of whole leaves."""
-    run = RUN_ROWS // size * size
+    row_bytes = table.nbytes // max(table.num_rows, 1) + 1
+    run = max(min(RUN_ROWS, RUN_BYTES // row_bytes) // size, 1) * size
     for start in range(0, table.num_rows, run):
         encoded = _encoded(table.slice(start, run))
         ends = array("q", encoded.buffers()[1].slice(0, 8 * (len(encoded) + 1)).to_pybytes())

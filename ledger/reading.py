@@ -35,6 +35,7 @@ _TOTAL: Final = frozenset({"column", "value"})
 _ARTIFACT: Final = frozenset({"address", "sha256", "size", "media_type", "class"})
 _ATTACHMENT: Final = _ARTIFACT | {"role"}
 _OUTPUT: Final = _ARTIFACT | {"content_digest", "row_count", "control_totals", "version"}
+_ROOTED: Final = _OUTPUT | {"row_root"}
 _EXECUTOR: Final = frozenset({"name", "version", "build", "settings"})
 _MODEL: Final = frozenset(MODEL_TEXTS + MODEL_COUNTS)
 _OUTCOME: Final = frozenset({"status", "code", "message", "position"})
@@ -108,7 +109,8 @@ def _inputs(value: Json) -> tuple[Input, ...]:
 
 def _output(value: Json) -> OutputRef:
     place = "deterministic_output"
-    found = fields.members(value, _OUTPUT, place)
+    is_rooted = isinstance(value, dict) and "row_root" in value
+    found = fields.members(value, _ROOTED if is_rooted else _OUTPUT, place)
     digest = found["content_digest"]
     rows = found["row_count"]
     return OutputRef(
@@ -123,6 +125,8 @@ def _output(value: Json) -> OutputRef:
         row_count=None if rows is None else fields.count(rows, place + ".row_count"),
         control_totals=_totals(found["control_totals"], place + ".control_totals"),
         version=fields.text(found["version"], place + ".version"),
+        # Null is none: a row without a root has one form only.
+        row_root=fields.text(found["row_root"], place + ".row_root") if is_rooted else None,
     )
 
 

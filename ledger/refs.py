@@ -6,12 +6,17 @@ LedgerError `entry.malformed` with the place of what does not fit.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Final
 
 from tieout.artifacts.address import Address
 from tieout.artifacts.store import RetentionClass
 from tieout.ledger import fields
 from tieout.ledger.canon import Json
+
+_TABLE_MEDIA: Final = "application/vnd.apache.arrow.stream"
+_ROW_ROOT: Final = re.compile(r"tieout\.rows/1:[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,8 @@ class OutputRef:
 
     sha256: 64 hex digits over the same bytes. content_digest: `tieout.content/1:<64 hex>` of a
     table, else None. size: bytes. version: the store's own name of this copy (S3 VersionId) or "".
+    row_root: `tieout.rows/1:<64 hex>` (docs/FORMAT.md §12), of a table alone; None where it was
+    not made, and then the entry has no such member, as entries had none before there were roots.
     """
 
     address: Address
@@ -61,6 +68,7 @@ class OutputRef:
     row_count: int | None = None
     control_totals: tuple[ControlTotal, ...] = ()
     version: str = ""
+    row_root: str | None = None
 
     def __post_init__(self) -> None:
         where = "deterministic_output."
@@ -73,9 +81,18 @@ class OutputRef:
         for total in self.control_totals:
             fields.instance(ControlTotal, total, where + "control_totals")
         fields.text(self.version, where + "version")
+        if self.row_root is not None:
+            self._check_row_root(where + "row_root")
+
+    def _check_row_root(self, place: str) -> None:
+        if not _ROW_ROOT.fullmatch(fields.text(self.row_root, place)):
+            fields.malformed("a row root is wanted: tieout.rows/1:64 hexadecimal digits", place)
+        if self.media_type != _TABLE_MEDIA or self.content_digest is None:
+            fields.malformed("only a table with a content digest has a row root", place)
 
     def document(self) -> dict[str, Json]:
-        return {
+        rooted: dict[str, Json] = {} if self.row_root is None else {"row_root": self.row_root}
+        return rooted | {
             "address": str(self.address),
             "sha256": self.sha256,
             "content_digest": self.content_digest,

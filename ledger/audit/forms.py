@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 Shape: TypeAlias = Callable[[object, str], Iterator[str]]
@@ -150,8 +151,13 @@ def each(inner: Shape) -> Shape:
     return shape
 
 
-def object_of(members: Mapping[str, Shape], *, closed: bool = True) -> Shape:
-    """An object with these members; closed: and no others."""
+def object_of(
+    members: Mapping[str, Shape],
+    *,
+    optional: Mapping[str, Shape] = MappingProxyType({}),
+    closed: bool = True,
+) -> Shape:
+    """An object with these members; optional: those that may be absent; closed: and no others."""
 
     def shape(value: object, place: str) -> Iterator[str]:
         name = place or "it"
@@ -159,13 +165,15 @@ def object_of(members: Mapping[str, Shape], *, closed: bool = True) -> Shape:
             yield f"{name} is not an object"
             return
         if closed:
-            for key in sorted(value.keys() - members.keys()):
+            for key in sorted(value.keys() - members.keys() - optional.keys()):
                 yield f"{name} has the unknown field {key[:60]!r}"
         for key, inner in members.items():
             if key not in value:
                 yield f"{name} lacks the field {key}"
             else:
                 yield from inner(value[key], f"{place}.{key}" if place else key)
+        for key in sorted(optional.keys() & value.keys()):
+            yield from optional[key](value[key], f"{place}.{key}" if place else key)
 
     return shape
 

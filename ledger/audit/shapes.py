@@ -26,9 +26,11 @@ from tieout.ledger.audit.forms import (
     number_from,
     object_of,
     one_of,
+    pattern,
     read_json,
     words,
 )
+from tieout.ledger.audit.tables import TABLE_MEDIA
 
 ENTRY_BYTES_MAX: Final = 65_535
 INSTRUCTION_BYTES_MAX: Final = 16_384
@@ -73,6 +75,7 @@ def read_entry(payload: bytes) -> tuple[dict[str, object] | None, list[str]]:
     if not canonical:
         problems.append("it is not in canonical form")
     problems.extend(_instruction_rules(value))
+    problems.extend(_row_root_rules(value["deterministic_output"]))
     return value, problems
 
 
@@ -85,6 +88,13 @@ def _instruction_rules(entry: dict[str, object]) -> Iterator[str]:
     artifacts = [entry["deterministic_output"], *_list(entry["attachments"])]
     if any(isinstance(item, dict) and item.get("class") == "redact" for item in artifacts):
         yield "raw_llm_instruction stands in clear beside an artifact of class redact"
+
+
+def _row_root_rules(output: object) -> Iterator[str]:
+    if not isinstance(output, dict) or "row_root" not in output:
+        return
+    if output["media_type"] != TABLE_MEDIA or output["content_digest"] is None:
+        yield "deterministic_output.row_root stands beside no table with a content digest"
 
 
 def _list(value: object) -> list[object]:
@@ -129,7 +139,8 @@ OUTPUT: Final = object_of(
         "row_count": maybe(COUNT),
         "control_totals": each(object_of({"column": TEXT, "value": TEXT})),
         "version": TEXT,
-    }
+    },
+    optional={"row_root": pattern(r"tieout\.rows/1:[0-9a-f]{64}", "a row root")},
 )
 ATTACHMENT: Final = object_of(
     {

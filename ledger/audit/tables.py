@@ -1,8 +1,9 @@
 """What a table artifact says of itself, decoded a second time from docs/FORMAT.md §3 to §5.
 
-Content digest, row count and control totals are re-derived here from the buffers of the Arrow
-stream, without the code that wrote them (artifacts/table.py). pyarrow is imported only here and
-only when a table is met; without it tables are `unchecked`, all else is still checked.
+Content digest, row count, control totals and, where an entry has one, the row root are re-derived
+here from the buffers of the Arrow stream, without the code that wrote them (artifacts/table.py).
+pyarrow is imported only here and only when a table is met; without it tables are `unchecked`, all
+else is still checked.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, Final, TypeAlias
 from blake3 import blake3
 
 from tieout.ledger.audit.findings import Finding, Level
+from tieout.ledger.audit.row_leaves import RowLeaves, canonical_json, cells
 
 ArrowModule: TypeAlias = Any
 ArrowSchema: TypeAlias = Any
@@ -56,21 +58,24 @@ class TableClaim:
     digest: str | None
     rows: int | None
     totals: tuple[tuple[str, str], ...] | None
+    row_root: str | None = None
 
     @classmethod
     def of(cls, output: dict[str, Any]) -> TableClaim:
         """The claim of a `deterministic_output` whose shape was checked."""
         totals = tuple((item["column"], item["value"]) for item in output["control_totals"])
-        return cls(output["content_digest"], output["row_count"], totals)
+        root = output.get("row_root")
+        return cls(output["content_digest"], output["row_count"], totals, root)
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """What the bytes themselves say."""
+    """What the bytes themselves say. row_root: None unless it was asked for."""
 
     digest: str
     rows: int
     totals: tuple[tuple[str, str], ...]
+    row_root: str | None = None
 
 
 class MalformedTable(Exception):
@@ -83,7 +88,7 @@ def check_table(
     """Every way in which the table is not what is said of it; (entry, claim) each."""
     first = claims[0][0]
     try:
-        derived = derive(payload)
+        derived = derive(payload, rooted=any(claim.row_root is not None for _, claim in claims))
     except ImportError:
         message = "pyarrow is not installed: digest, row count and totals were not re-derived"
         yield unchecked(message, "Install pyarrow and check again.", first, address)
@@ -128,16 +133,18 @@ def _compared(derived: Derived, claim: TableClaim, index: int, address: str) -> 
         wrong = sorted({name for name, _ in set(claim.totals) ^ set(derived.totals)})
         message = f"its control totals differ: {', '.join(wrong) or 'in their order'}"
         yield _finding("table.totals", message[:300], index, address)
+    if claim.row_root is not None and claim.row_root != derived.row_root:
+        yield _finding("table.row_root", f"its row root is {derived.row_root}", index, address)
 
 
-def derive(payload: bytes) -> Derived:
-    """Content digest, row count and control totals of these bytes.
+def derive(payload: bytes, *, rooted: bool = False) -> Derived:
+    """Content digest, row count and control totals of these bytes; rooted: the row root too.
 
     Raises MalformedTable, or ImportError when pyarrow is not installed.
     """
     with _decoding() as pa:
         schema, batches = _batches(pa, payload)
-        return _derive(schema, batches)
+        return _derive(schema, batches, rooted=rooted)
 
 
 def read_stream(payload: bytes) -> tuple[ArrowTable, list[str]]:
@@ -175,21 +182,17 @@ def _batches(pa: ArrowModule, payload: bytes) -> tuple[ArrowSchema, list[ArrowBa
         return reader.schema, list(reader)
 
 
-def _derive(schema: ArrowSchema, batches: list[ArrowBatch]) -> Derived:
+def _derive(schema: ArrowSchema, batches: list[ArrowBatch], *, rooted: bool) -> Derived:
     names = [field.name for field in schema]
     columns = [_Column(field.name, field.type) for field in schema]
     rows = sum(len(batch) for batch in batches)
-    header = json.dumps(
-        {
-            "columns": [[column.name, column.type] for column in columns],
-            "format": "tieout.content/1",
-            "key": _key(schema.metadata, names),
-            "rows": rows,
-        },
-        sort_keys=True,
-        separators=(",", ":"),
-        ensure_ascii=False,
-    ).encode("utf-8")
+    said = {
+        "columns": [[column.name, column.type] for column in columns],
+        "key": _key(schema.metadata, names),
+        "rows": rows,
+    }
+    header = canonical_json(said | {"format": "tieout.content/1"})
+    leaves = RowLeaves(said, rows) if rooted else None
     hasher = blake3(struct.pack("<Q", len(header)) + header)
     for number, batch in enumerate(batches):
         if len(batch) != min(RUN_ROWS, rows - number * RUN_ROWS):
@@ -198,8 +201,16 @@ def _derive(schema: ArrowSchema, batches: list[ArrowBatch]) -> Derived:
         for column, array in zip(columns, batch.columns, strict=True):
             for part in column.take(array):
                 hasher.update(part)
+        if leaves is not None:
+            leaves.add(
+                [
+                    cells(array, column.form, column.width)
+                    for column, array in zip(columns, batch.columns, strict=True)
+                ]
+            )
     totals = tuple((column.name, column.total()) for column in columns if column.is_summed)
-    return Derived(f"tieout.content/1:{hasher.hexdigest()}", rows, totals)
+    root = None if leaves is None else leaves.root()
+    return Derived(f"tieout.content/1:{hasher.hexdigest()}", rows, totals, root)
 
 
 def _key(metadata: dict[bytes, bytes] | None, names: list[str]) -> list[str]:
@@ -223,19 +234,19 @@ class _Column:
         self.name = name
         text = str(kind)
         self._code = ""
-        self._width = 0
+        self.width = 0
         self._scale = 0
         self._sum = 0
-        self._form = "fixed"
+        self.form = "fixed"
         if text == "bool":
-            self.type, self._form = "BOOLEAN", "bits"
+            self.type, self.form = "BOOLEAN", "bits"
         elif text in _SIZED:
-            self.type, self._form = _SIZED[text], "sized"
+            self.type, self.form = _SIZED[text], "sized"
         elif text.startswith("decimal128("):
-            self._scale, self._width, self._code = kind.scale, 16, "decimal"
+            self._scale, self.width, self._code = kind.scale, 16, "decimal"
             self.type = f"DECIMAL({kind.precision},{kind.scale})"
         elif text in _FIXED:
-            self.type, self._width, self._code = _FIXED[text]
+            self.type, self.width, self._code = _FIXED[text]
         else:
             raise MalformedTable(f"column {name!r} has type {text}")
 
@@ -263,14 +274,14 @@ class _Column:
             yield b"\x01" + valid.to_bytes((length + 7) // 8, "little")
         else:
             yield b"\x00"
-        if self._form == "bits":
+        if self.form == "bits":
             bits = int.from_bytes(buffers[1] or b"", "little") & valid
             yield bits.to_bytes((length + 7) // 8, "little")
-        elif self._form == "sized":
+        elif self.form == "sized":
             yield from _sized(length, valid, buffers[1] or b"", buffers[2] or b"")
         else:
-            values = _zeroed((buffers[1] or b"")[: length * self._width], self._width, valid)
-            if len(values) != length * self._width:
+            values = _zeroed((buffers[1] or b"")[: length * self.width], self.width, valid)
+            if len(values) != length * self.width:
                 raise MalformedTable(f"column {self.name!r} is cut off")
             self._add(values, length)
             yield values
