@@ -187,25 +187,34 @@ def _serve(peer: socket.socket, origin: Origin) -> None:
         return
     request, files = received
     _bound(request)
+    document, given = answer(request, files, origin)
+    wire.send(peer, document, given)
+
+
+def answer(
+    request: wire.Document, files: list[int], origin: Origin
+) -> tuple[wire.Document, list[int]]:
+    """What one request comes to, and the files handed over; this process is shut in by it."""
     kinds = {"examine": _examine, "run": _run, "keep": _keep}
+    failed = "engine.failed"
     try:
-        answer, given = kinds[str(request["kind"])](request, files, origin)
+        return kinds[str(request["kind"])](request, files, origin)
     except SqlRefused as refused:
-        answer, given = _refusal(refused), []
+        return _refusal(refused), []
     except _NotShutIn:
-        answer, given = {"failed": "engine.sandbox"}, []
+        failed = "engine.sandbox"
     except MemoryError:
-        answer, given = {"failed": "limit.memory"}, []
+        failed = "limit.memory"
     except duckdb.Error as error:
-        answer, given = {"failed": _code(str(error))}, []
+        failed = _code(str(error))
     except OSError as error:
         code = {errno.EFBIG: "limit.bytes", None: _code(str(error))}.get(error.errno)
-        answer, given = {"failed": code or "engine.input"}, []
+        failed = code or "engine.input"
     except pa.ArrowInvalid:
-        answer, given = {"failed": "engine.input"}, []
+        failed = "engine.input"
     except RecursionError:
-        answer, given = {"failed": "sql.too_complex"}, []
-    wire.send(peer, answer, given)
+        failed = "sql.too_complex"
+    return {"failed": failed}, []
 
 
 def _bound(request: wire.Document) -> None:
