@@ -27,6 +27,8 @@ from tieout.executor.sql.verdict import Reason
 
 ROUNDS_MAX = 40
 """Rewrites that change types go one nesting at a time."""
+OPTIONAL_ROUNDS_MAX = 30
+"""After these, optional rewrites that are still open are given up."""
 REWRITTEN_CHARS_MAX = 262_144
 """Of a text after our own rewrites; what was asked has a bound of its own."""
 STATEMENT_CODES = {
@@ -76,21 +78,10 @@ def examine(
     needs = clock_needs(text, _tree(engine, text), granted, as_of)
     text = _rewritten(text, needs, told)
     reading = asked = read(engine, text, granted, tables)
-    counter = ""
-    for _round in range(ROUNDS_MAX):
-        needs = judge(reading)
-        if not needs:
-            break
-        text = _rewritten(reading.text, needs, told)
-        turned = [e for need in needs for e in _turned(need)]
-        counter = apply(reading.text.sql, turned, opposite=True) if _turns(turned) else counter
-        reading = _reread(engine, reading, text, needs)
-    else:
-        raise asked.text.refuse("sql.too_complex", "too many parts of the query need a rewrite")
-    traced = flows.trace(
-        asked.root, tables, asked.columns, asked.seen, inexact=reading.facts.inexact
-    )
+    reading, counter = _determined(engine, reading, told)
     named = zip(asked.columns, reading.columns, strict=True)
+    columns = tuple((name, kind) for (name, _was), (_name, kind) in named)
+    traced = flows.trace(asked.root, tables, columns, asked.seen, inexact=reading.facts.inexact)
     used = asked.facts.tables | asked.seen.tables
     return Finding(
         executed=reading.text.sql,
@@ -99,7 +90,7 @@ def examine(
         formatted=formatted(asked.second),
         tables=tuple(sorted(n for n in tables if n.lower() in used)),
         functions=tuple(sorted(asked.seen.functions | asked.seen.table_functions)),
-        columns=tuple((name, kind) for (name, _was), (_name, kind) in named),
+        columns=columns,
         origins=traced.columns,
         rows=traced.rows,
         ordered=bool(order_of(reading.root)),
@@ -107,6 +98,27 @@ def examine(
         tree=json.dumps(reading.root),
         plan=json.dumps(reading.plan),
     )
+
+
+def _determined(
+    engine: duckdb.DuckDBPyConnection, reading: Reading, told: list[Need]
+) -> tuple[Reading, str]:
+    """Rewritten until the judge needs nothing more, and the countercheck of the last orders."""
+    asked, counter = reading, ""
+    for _round in range(ROUNDS_MAX):
+        needs = judge(reading)
+        if not needs:
+            break
+        if all(need.optional for need in needs):
+            reading = _tried(engine, reading, needs, told, last=_round >= OPTIONAL_ROUNDS_MAX)
+            continue
+        text = _rewritten(reading.text, needs, told)
+        turned = [e for need in needs for e in _turned(need)]
+        counter = apply(reading.text.sql, turned, opposite=True) if _turns(turned) else counter
+        reading = _reread(engine, reading, text, needs)
+    else:
+        raise asked.text.refuse("sql.too_complex", "too many parts of the query need a rewrite")
+    return reading, counter
 
 
 def read(
@@ -133,6 +145,32 @@ def _rewritten(text: Text, needs: Sequence[Need], told: list[Need]) -> Text:
     told += [replace(n, offset=_asked(text, n.offset), edits=_placed(text, n)) for n in needs]
     edits = [edit for need in needs for edit in need.edits]
     return text.edited(edits) if edits else text
+
+
+def _tried(
+    engine: duckdb.DuckDBPyConnection,
+    before: Reading,
+    needs: Sequence[Need],
+    told: list[Need],
+    *,
+    last: bool,
+) -> Reading:
+    """The text with optional needs met: all, else the first alone; else they are given up.
+
+    last: give up all of them.
+    """
+    for chosen in () if last else (needs, needs[:1])[: len(needs)]:
+        met = list[Need]()
+        text = _rewritten(before.text, chosen, met)
+        try:
+            after = _reread(engine, before, text, chosen)
+        except SqlRefused:
+            continue
+        told += met
+        return after
+    dropped = {(n.reason, before.text.asked_offset(n.offset or 0)) for n in needs}
+    first = (needs[0].reason, before.text.asked_offset(needs[0].offset or 0))
+    return replace(before, given_up=before.given_up | (dropped if last else {first}))
 
 
 def _asked(text: Text, offset: int | None) -> int | None:
@@ -183,7 +221,7 @@ def _reread(
         raise _refused(before.text, needs[0]) from error
     if not same_but_for(before.root, after.root, before.text.sql, edits):
         raise _refused(before.text, needs[0])
-    return after
+    return replace(after, given_up=before.given_up)
 
 
 def _one_select(engine: duckdb.DuckDBPyConnection, text: Text, tokens: tuple[Token, ...]) -> None:

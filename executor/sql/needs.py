@@ -12,7 +12,8 @@ class Need:
     """reason: a name of REASONS. code, message, remedy: of the refusal when there are no edits.
 
     offset: the place in the text at hand, in characters. edits: of that text; empty: refuse.
-    remedy "": the way out of the code.
+    remedy "": the way out of the code. optional: where the edits do not bind the text stays as it
+    is, and says so otherwise.
     """
 
     reason: str
@@ -21,3 +22,4 @@ class Need:
     offset: int | None = None
     edits: tuple[Edit, ...] = ()
     remedy: str = ""
+    optional: bool = False

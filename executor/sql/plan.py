@@ -38,6 +38,7 @@ WRITTEN_OUT = frozenset({"__cast", "__between", "error", "unnest"})
 NESTED = frozenset({"ARRAY", "LIST", "MAP", "STRUCT", "UNION", "VARIANT"})
 FLOATS = frozenset({"FLOAT", "DOUBLE"})
 FLOAT_GROUPS = frozenset({"float_accumulating", "sum_family"})
+ORDER_STATISTICS = frozenset({"mad", "median", "quantile", "quantile_cont"})
 CONDITIONS = frozenset(
     {"LOGICAL_FILTER", "LOGICAL_COMPARISON_JOIN", "LOGICAL_ANY_JOIN", "LOGICAL_DELIM_JOIN"}
 )
@@ -54,7 +55,7 @@ class PlanFacts:
 def check_plan(text: Text, plan: Node, *, granted: frozenset[str]) -> PlanFacts:
     """Every operator, table, function and type of the bound plan.
 
-    Raises SqlRefused: sql.construct, sql.unknown_table, sql.function and its kin, sql.float_sum.
+    Raises SqlRefused: sql.construct, sql.unknown_table, sql.function and its kin.
     """
     tables: set[str] = set()
     inexact = False
@@ -128,8 +129,6 @@ def _expression(text: Text, node: Node) -> None:
     if name not in WRITTEN_OUT and not functions.is_open(name) and name.isidentifier():
         code = functions.code_of(name, table=False)
         raise text.refuse(code, f"the function {name} is not admitted", word=name)
-    if kind in ("BOUND_AGGREGATE", "BOUND_WINDOW"):
-        _accumulates(text, node, name)
 
 
 def _flattens(text: Text, node: Node) -> None:
@@ -155,15 +154,18 @@ def _nested(kind: Json) -> Counter[str]:
     return found
 
 
-def _accumulates(text: Text, node: Node, name: str) -> None:
-    """A float sum depends on the order of rows, unless the call fixes that order.
+def accumulations(plan: Node) -> tuple[Node, ...]:
+    """Bound calls that add up floats, whose sum depends on an order of rows that is not given.
 
-    A window fixes none: its rows are added up in segments.
+    Order statistics and their interpolations are no sums.
     """
-    given = node.get("arguments")
-    if not functions.groups(name) & FLOAT_GROUPS or not _is_float(given):
-        return
-    window = node.get("expression_class") == "BOUND_WINDOW"
-    if window or not nodes(as_node(node.get("order_bys") or {}).get("orders")):
-        message = f"{name} adds binary floating point numbers, whose sum depends on their order"
-        raise text.refuse("sql.float_sum", message, location=location(node), word=name)
+    return tuple(
+        node
+        for node, _value in _walk(plan, value=True)
+        if word(node, "expression_class") in ("BOUND_AGGREGATE", "BOUND_WINDOW")
+        and functions.groups((_path(node) or [""])[-1]) & FLOAT_GROUPS
+        and (_path(node) or [""])[-1] not in ORDER_STATISTICS
+        and _is_float(node.get("arguments"))
+        and not nodes(as_node(node.get("order_bys") or {}).get("orders"))
+        and not nodes(node.get("arg_orders"))
+    )

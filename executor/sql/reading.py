@@ -21,7 +21,8 @@ class Reading:
 
     text: with its way back to what was asked. tokens: of the bare text. root: the engine's parse
     tree. plan: its bound plan, in which types are known. second: sqlglot's tree. columns: (name,
-    DuckDB type) of the result. tables: what was granted, by name.
+    DuckDB type) of the result. tables: what was granted, by name. given_up: optional needs that
+    did not bind, by reason and place in the text as asked.
     """
 
     text: Text
@@ -34,3 +35,4 @@ class Reading:
     columns: tuple[tuple[str, str], ...]
     granted: Granted
     tables: Mapping[str, GrantedTable]
+    given_up: frozenset[tuple[str, int]] = frozenset()

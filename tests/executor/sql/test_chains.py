@@ -119,6 +119,6 @@ def test_rows_keep_their_conditions(granted):
 
 def test_a_float_of_an_earlier_step_stays_a_flag(granted):
     (origin,) = chain(
-        granted, "SELECT avg(amt)::DECIMAL(18,2) AS n FROM bank", "SELECT n * 2 AS m FROM a"
+        granted, "SELECT avg(id)::DECIMAL(18,2) AS n FROM bank", "SELECT n * 2 AS m FROM a"
     ).origins
     assert origin.inexact
