@@ -2,20 +2,23 @@
 
     python bench/step.py [--rows N] [--repeats N] [--save]
 
-Method. One process, one run. Bare: DuckDB in this process, the table in a database file on the
-same disk, `COPY (query) TO file (FORMAT parquet)`, with our number of threads and with all. Ours:
-`perform` as a run calls it, over the pinned snapshot: validate, run in a forked child over the
-engine file of the cache, canonical form and content digest, put with fsync, the observation made
-from the bytes read back, one durable ledger row. Each repeat asks all in turn, so that a noisy
-neighbour meets all of them, and writes new files; a first turn is thrown away. Told are medians.
-CPU is of this process, of the engine's server and its children (those in ticks of 10 ms). What
-bare DuckDB does not do: keep the result under its hash, in one form for all machines, durably,
-with the query checked and the row written. No figure here is a test.
+Method. One process, one run. Bare: DuckDB in this process, the table in a database file on the same
+disk, `COPY (query) TO file (FORMAT parquet)`: with our number of threads and with all; then with
+our number of threads, zstd and fsync of file and folder, over an open connection; and so with a
+connection of its own for each query, as a step has. Ours: `perform` as a run calls it, over the
+pinned snapshot: validate, run in a forked child over the engine file of the cache, canonical form
+and content digest, put with fsync, the observation made from the bytes read back, one durable
+ledger row. Each repeat asks all in turn, so that a noisy neighbour meets all of them, and writes
+new files; a first turn is thrown away. Told are medians. CPU is of this process, of the engine's
+server and its children (those in ticks of 10 ms). What bare DuckDB does not do: keep the result
+under its hash, in one form for all machines, durably, with the query checked and the row written.
+No figure here is a test.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
@@ -23,7 +26,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -63,11 +66,38 @@ def timed(stages: Stages, function: Callable[[], object]) -> Cost:
     return stages.now() - start
 
 
+@dataclass(frozen=True)
+class Kind:
+    """A way to do it with DuckDB alone. durable: zstd, and fsync of the file and its folder."""
+
+    threads: int
+    durable: bool = False
+    own_connection: bool = False
+
+
+def kinds() -> dict[str, Kind]:
+    return {
+        "same threads": Kind(THREADS),
+        "all threads": Kind(len(os.sched_getaffinity(0))),
+        "zstd, fsync": Kind(THREADS, durable=True),
+        "zstd, fsync, own connection": Kind(THREADS, durable=True, own_connection=True),
+    }
+
+
+def sync(path: Path) -> None:
+    """fsync of a file and of its folder."""
+    for place in (path, path.parent):
+        number = os.open(place, os.O_RDONLY)
+        os.fsync(number)
+        os.close(number)
+
+
 class Bare:
     """DuckDB alone, the table in its own file."""
 
     def __init__(self, folder: Path, csv: Path, threads: int) -> None:
-        self.out = folder / "bare.parquet"
+        self.out = folder / "bare" / "bare.parquet"
+        self.out.parent.mkdir(exist_ok=True)
         path = folder / "bare.duckdb"
         new = not path.exists()
         self._db = duckdb.connect(str(path), config={"threads": threads})
@@ -77,9 +107,11 @@ class Bare:
             self._db.execute(f"CREATE TABLE entries AS SELECT * FROM {read}")
             self._db.execute("CHECKPOINT")
 
-    def copy(self, query: str) -> None:
-        self.out.unlink(missing_ok=True)
-        self._db.execute(f"COPY ({query}) TO '{self.out}' (FORMAT parquet)")
+    def copy(self, query: str, *, durable: bool = False) -> None:
+        form = "FORMAT parquet, COMPRESSION zstd" if durable else "FORMAT parquet"
+        self._db.execute(f"COPY ({query}) TO '{self.out}' ({form})")
+        if durable:
+            sync(self.out)
 
     def close(self) -> None:
         self._db.close()
@@ -113,7 +145,6 @@ def pin(folder: Path) -> tuple[Figures, Any]:
 def measure(folder: Path, manifest: Any, repeats: int) -> list[Figures]:
     """Every query, bare and ours in turn."""
     csv = folder / "entries.csv"
-    every = len(os.sched_getaffinity(0))
     figures = []
     base = LocalStore(folder / ".tieout" / "store")
     limits = Limits()
@@ -131,11 +162,12 @@ def measure(folder: Path, manifest: Any, repeats: int) -> list[Figures]:
         world = World(base, {"entries": load_pinned(base, manifest)})
         for number, (name, query) in enumerate(QUERIES.items()):
             own: list[Stages] = []
-            bare: dict[str, list[Cost]] = {"same threads": [], "all threads": []}
+            bare: dict[str, list[Cost]] = {kind: [] for kind in kinds()}
             rows = 0
             for turn in range(repeats + 1):
-                threads = (("same threads", THREADS), ("all threads", every))
-                costs = {kind: bare_cost(folder, csv, query, count) for kind, count in threads}
+                costs = {
+                    name: bare_cost(folder, csv, query, kind) for name, kind in kinds().items()
+                }
                 stages = Stages(children=lambda: (engine.worker_pid,))
                 place = folder / f"store-{number}-{turn}"
                 world.store = TimedStore(base, LocalStore.create(place))
@@ -155,11 +187,17 @@ def measure(folder: Path, manifest: Any, repeats: int) -> list[Figures]:
     return figures
 
 
-def bare_cost(folder: Path, csv: Path, query: str, threads: int) -> Cost:
-    bare = Bare(folder, csv, threads)
-    cost = timed(Stages(), lambda: bare.copy(query))
-    bare.close()
-    return cost
+def bare_cost(folder: Path, csv: Path, query: str, kind: Kind) -> Cost:
+    def whole() -> None:
+        own = Bare(folder, csv, kind.threads)
+        own.copy(query, durable=kind.durable)
+        own.close()
+
+    with contextlib.closing(Bare(folder, csv, kind.threads)) as bare:
+        bare.out.unlink(missing_ok=True)
+        if not kind.own_connection:
+            return timed(Stages(), lambda: bare.copy(query, durable=kind.durable))
+    return timed(Stages(), whole)
 
 
 def one_step(
@@ -212,20 +250,26 @@ def compared(
     }
 
 
-def told(figures: Figures) -> str:
-    """The figures as text."""
+def told_queries(queries: Sequence[Figures]) -> str:
+    """The figures of the steps as text."""
     lines = []
-    for found in figures["queries"]:
+    for found in queries:
         lines.append(f"\n{found['query']}: {found['rows']:,} rows of the result")
-        lines.append(f"  {'':<26}{'wall s':>9}{'CPU s':>9}{'ours, wall':>12}{'CPU':>8}")
+        lines.append(f"  {'':<34}{'wall s':>9}{'CPU s':>9}{'ours, wall':>12}{'CPU':>8}")
         for kind, cost in found["bare"].items():
             ratio = found["ratio"][kind]
             lines.append(
-                f"  {'bare, ' + kind:<26}{cost['wall_s']:>9.3f}{cost['cpu_s']:>9.3f}"
+                f"  {'bare, ' + kind:<34}{cost['wall_s']:>9.3f}{cost['cpu_s']:>9.3f}"
                 f"{ratio['wall']:>11.2f}x{ratio['cpu']:>7.2f}x"
             )
-        lines.append(f"  {'ours':<26}{found['step']['wall_s']:>9.3f}{found['step']['cpu_s']:>9.3f}")
+        lines.append(f"  {'ours':<34}{found['step']['wall_s']:>9.3f}{found['step']['cpu_s']:>9.3f}")
         lines += stage_lines(found["stages"])
+    return "\n".join(lines)
+
+
+def told(figures: Figures) -> str:
+    """The figures as text."""
+    lines = [told_queries(figures["queries"])]
     pinned = figures["snapshot"]
     lines.append(
         f"\nsnapshot of a CSV file: {pinned['rows']:,} rows, {pinned['csv_bytes']:,} bytes\n"
@@ -239,7 +283,7 @@ def told(figures: Figures) -> str:
 
 def stage_lines(stages: dict[str, dict[str, float]]) -> list[str]:
     return [
-        f"    {name:<24}{cost['wall_s']:>9.3f}{cost['cpu_s']:>9.3f}"
+        f"    {name:<32}{cost['wall_s']:>9.3f}{cost['cpu_s']:>9.3f}"
         for name, cost in stages.items()
     ]
 
