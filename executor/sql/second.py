@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token as SecondToken
@@ -26,7 +28,7 @@ QUOTED = frozenset(
         *(TokenType.HEREDOC_STRING, TokenType.UNICODE_STRING),
     }
 )
-SPACES = " \t\r\n"
+_UNUSUAL = re.compile(r"[^\x20-\x7e\t\r\n]")
 ROOTS = (exp.Query, exp.Values, exp.Pivot, exp.Table)
 
 
@@ -83,14 +85,12 @@ def _check_text(text: Text, read: list[SecondToken]) -> None:
     """The rules on the bare text once more, by this lexer's own sight of quotes and comments."""
     if len(read) > TOKENS_MAX:
         raise text.refuse("sql.too_long", f"the query has over {TOKENS_MAX} tokens", offset=0)
-    inside = set[int]()
-    for token in read:
-        if token.token_type in QUOTED:
-            inside.update(range(token.start, token.end + 1))
-    for place, char in enumerate(text.sql):
-        if not char.isprintable() and (char.isascii() or char < "\u00a0") and char not in SPACES:
+    spans = [(t.start, t.end) for t in read if t.token_type in QUOTED]
+    for found in _UNUSUAL.finditer(text.sql):
+        char, place = found.group(), found.start()
+        if char < "\u00a0":
             raise text.refuse("sql.control_character", "a control character", offset=place)
-        if not char.isascii() and place not in inside:
+        if not any(start <= place <= end for start, end in spans):
             message = "a character outside ASCII stands outside quotes"
             raise text.refuse("sql.non_ascii", message, offset=place)
 

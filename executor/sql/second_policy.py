@@ -122,8 +122,7 @@ class _Walk:
     def table(self, node: exp.Expr) -> None:
         """A granted table, a visible WITH query or a range; unqualified."""
         if isinstance(node.this, exp.Anonymous):
-            self.table_function(node.this)
-            return
+            return  # its own rule
         name = node.name
         if not isinstance(node.this, exp.Identifier) or not _PLAIN_NAME.fullmatch(name):
             message = "a file, address or pattern stands where a table belongs"
@@ -142,9 +141,11 @@ class _Walk:
             message = f"the table {name} is not one of the granted tables"
             raise self.refuse("sql.unknown_table", message, node)
 
-    def table_function(self, call: exp.Anonymous) -> None:
+    def table_function(self, call: exp.Expr) -> None:
         """Only range and generate_series with literal bounds; unnest is a class of its own."""
         name = call.name.lower()
+        if name == "unnest":
+            return
         if name not in RANGES:
             code = functions.code_of(name, table=True)
             raise self.refuse(code, f"the table function {name} is not admitted", call)
@@ -167,7 +168,10 @@ class _Walk:
         """A function by its written name."""
         name = node.name.lower()
         self.seen.calls.add(name)
-        if isinstance(node.parent, exp.Table) or name in SYNTAX_CALLS | {"unnest"}:
+        if isinstance(node.parent, (exp.Table, exp.Lateral)):
+            self.table_function(node)
+            return
+        if name in SYNTAX_CALLS | {"unnest"}:
             return
         if not functions.is_open(name):
             code = functions.code_of(name, table=False)
