@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tieout.executor.errors import ExecutorError
+from tieout.executor.sql.refusal import WHY
 from tieout.executor.sql.validate import SqlRefused, ValidatedSql
 from tieout.executor.sql.verdict import REASON_OF_CODE, REASONS, Reason, Standing, Verdict
 from tieout.ledger.canon import Json
@@ -64,6 +65,7 @@ def refusal_members(error: ExecutorError) -> dict[str, Json]:
     return {
         "code": error.code,
         "message": error.message,
+        "why": WHY.get(error.code, ""),
         "line": line,
         "column": column,
         "way_out": error.remedy,

@@ -21,7 +21,7 @@ ADMITTED = {
     "literals", "ordered", "countercheck", "executed", "file", "as_of", "snapshots", "not_pinned",
 }  # fmt: skip
 REFUSED = {
-    "format", "verdict", "code", "message", "line", "column", "way_out", "standing", "reasons",
+    "format", "verdict", "code", "message", "why", "line", "column", "way_out", "standing", "reasons",
     "file", "as_of", "snapshots", "not_pinned",
 }  # fmt: skip
 GOOD = "SELECT account, sum(amount) AS total FROM gl WHERE amount > 10 GROUP BY account\n"
@@ -93,6 +93,7 @@ def test_a_refused_query_begins_with_a_line_for_editors(said, here, capsys):
         "q.sql:2:2: sql.clock: the function now is not admitted",
         "  2 │  now() AS t",
         "    │  ^",
+        "  why        It reads the clock, so that the result would differ from day to day.",
         "  way out    Write the date as a literal, such as DATE '2026-06-30'.",
         "  reason     2:2 clock: it reads the clock",
     ]

@@ -14,6 +14,7 @@ NO_LOCATION = 2**64 - 1
 """What the engine's tree says where a node has no place in the text."""
 
 WAYS_OUT = {
+    "sql.bind": "Correct the names and types in the query.",
     "sql.catalog": "Use only the columns of the granted tables; the engine's catalog is closed.",
     "sql.clock": "Write the date as a literal, such as DATE '2026-06-30'.",
     "sql.collation": "Compare lower(x) or the text as it is, without COLLATE.",
@@ -59,9 +60,52 @@ WAYS_OUT = {
     "sql.window_ties": (
         "Add the key columns to the window's ORDER BY, or use rank(), which gives ties one number."
     ),
-    "sql.bind": "Correct the names and types in the query.",
     "sql.write": "Send one SELECT that only reads.",
 }
+
+
+WHY = {
+    "sql.bind": "A name, type or argument does not fit what it is used with.",
+    "sql.catalog": "It reads the engine or the session, not the data.",
+    "sql.clock": "It reads the clock, so that the result would differ from day to day.",
+    "sql.collation": "What a collation puts first changes with the version of a library.",
+    "sql.construct": "A part of the query is of a kind that is not admitted.",
+    "sql.control_character": "The text holds a character that cannot be seen.",
+    "sql.duplicate_column": "A column of the result could not be told from another.",
+    "sql.empty": "There is no query.",
+    "sql.file_access": "It reads or writes outside the granted tables.",
+    "sql.float_sum": "Binary floating point numbers added in another order give another sum.",
+    "sql.function": "The function, or this use of it, is not on the list of those admitted.",
+    "sql.libm": "Its last digits depend on the processor.",
+    "sql.non_ascii": "A character outside ASCII can look like white space or another letter.",
+    "sql.not_a_query": "It is not a SELECT.",
+    "sql.order_form": "The order of the rows cannot be made total there.",
+    "sql.outside_range": "No row could equal it: the column's declared range ends before.",
+    "sql.parameter": "There is nobody who would fill in a parameter.",
+    "sql.parse": "It is not SQL as the engine reads it.",
+    "sql.parsers_disagree": "Two parsers read the text differently, so that one of them is wrong.",
+    "sql.qualified_table": "Granted tables have plain names; nothing else exists.",
+    "sql.random": "It draws random numbers.",
+    "sql.range": "It could make any number of rows.",
+    "sql.reserved_name": "Names with two underscores in front are kept for the record.",
+    "sql.rowid": "It names where the engine keeps a row, not what the row holds.",
+    "sql.sample": "A sample, or an earlier state of a table, is not the data.",
+    "sql.setting": "It changes how the engine works.",
+    "sql.shadowed_table": "A reader could not tell which of the two tables is meant.",
+    "sql.too_complex": "The query is larger or nested deeper than it may be.",
+    "sql.too_long": "The text has more characters or words than it may have.",
+    "sql.two_statements": "There is more than one statement.",
+    "sql.type": "Values of this type cannot be kept in a result.",
+    "sql.unknown_column": "No table in the query has a column of that name.",
+    "sql.unknown_table": "There is no table or earlier step of that name.",
+    "sql.unknown_value": "The column is declared to have other values only.",
+    "sql.unordered_aggregate": "The value depends on the order in which the rows arrive.",
+    "sql.unordered_limit": "Which rows are kept depends on the order in which they arrive.",
+    "sql.unordered_window": "The value of a row depends on the order in which rows arrive.",
+    "sql.window_ties": "Rows that tie in the window's order could be numbered either way.",
+    "sql.write": "It would change data; a query only reads.",
+}
+"""Why each code is refused, in one line; the message beside it says what it was in this text."""
 
 
 class SqlRefused(ExecutorError):

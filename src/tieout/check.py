@@ -168,12 +168,13 @@ def _tables(workspace: Workspace, sources: Sequence[str]) -> list[str]:
 
 def _refusal_lines(checked: Checked, refused: SqlRefused) -> list[str]:
     from tieout.executor.check_document import reasons_of
+    from tieout.executor.sql.refusal import WHY
 
     place = "" if refused.line is None else f"{refused.line}:{refused.column}:"
     lines = [one_line(f"{checked.name}:{place} {refused.code}: {refused.message}")]
     if refused.line is not None and refused.column is not None:
         lines += pointed(checked.sql, refused.line, refused.column)
-    lines.append(one_line(f"  way out    {refused.remedy}"))
+    lines += [f"  why        {WHY[refused.code]}", one_line(f"  way out    {refused.remedy}")]
     lines += _reason_lines(reasons_of(refused))
     return lines
 
