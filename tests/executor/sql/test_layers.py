@@ -200,3 +200,64 @@ def test_functions_are_named_as_written(reader):
     for name in ("lcase", "lower", "ucase", "upper"):
         assert functions.is_open(name)
         assert compared(f"SELECT {name}(memo) AS a FROM bank", reader)
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        lambda seen, root: seen.refs.update(["ledger"]),
+        lambda seen, root: seen.refs.subtract(["bank"]),
+        lambda seen, root: seen.tables.add("ledger"),
+        lambda seen, root: seen.tables.clear(),
+        lambda seen, root: seen.ctes.add("c"),
+        lambda seen, root: seen.functions.add("read_text"),
+        lambda seen, root: seen.functions.discard("lower"),
+        lambda seen, root: seen.functions.add("date_part"),
+        lambda seen, root: seen.table_functions.add("unnest"),
+        lambda seen, root: root["select_list"].append(root["select_list"][0]),
+        lambda seen, root: root["modifiers"].clear(),
+        lambda seen, root: root.update(type="SET_OPERATION_NODE"),
+    ],
+)
+def test_parsers_that_differ_admit_nothing(tamper, reader):
+    """What only one of them saw, of tables, names, functions or shape, refuses the query."""
+    sql = "SELECT lower(memo) AS m, count(*) AS n FROM bank GROUP BY 1 ORDER BY 1 LIMIT 3"
+    text, root = Text(sql), reader(sql)
+    seen = check_tree(text, root, granted_of(granted()))
+    tokens = check_text(sql, chars_max=32_768)
+    assert check_second(text, tokens, root, seen)
+    tamper(seen, root)
+    with pytest.raises(SqlRefused) as caught:
+        check_second(text, tokens, root, seen)
+    assert caught.value.code == "sql.parsers_disagree"
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("SELECT id FROM bank\u2028", "sql.non_ascii"),
+        ("SELECT id AS caf\u00e9 FROM bank", "sql.non_ascii"),
+        ("SELECT id FROM bank -- \u202e", "sql.non_ascii"),
+        ("SELECT 'a\x01' AS a", "sql.control_character"),
+        ("SELECT 1 AS " + "a" * 1_001, "sql.too_long"),
+        ("SELECT " + "1," * 1_001 + "1", "sql.too_long"),
+        ("SELECT " + "(" * 400 + "1" + ")" * 400, "sql.too_complex"),
+        ("SELECT FROM bank", "sql.parse"),
+        ("PIVOT bank ON memo USING sum(amt)", "sql.not_a_query"),
+        ("SELECT * FROM bank UNPIVOT (v FOR k IN (id, acct_key))", "sql.function"),
+        (
+            "WITH " + ", ".join(f"c{n} AS (SELECT 1 AS a)" for n in range(31)) + " SELECT 1",
+            "sql.too_complex",
+        ),
+        ("WITH c AS (SELECT 1 AS a) SELECT 1 AS b FROM c, c d, c e, c f, c g", "sql.too_complex"),
+    ],
+)
+def test_sqlglot_alone_holds_the_rules_of_texts_and_shapes(sql, code):
+    with pytest.raises(SqlRefused) as caught:
+        read_second(Text(sql), granted_of(granted()))
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize("sql", ["SELECT 'caf\u00e9' AS a", 'SELECT id AS "caf\u00e9" FROM bank'])
+def test_sqlglot_alone_admits_any_letter_in_quotes(sql):
+    assert read_second(Text(sql), granted_of(granted()))
