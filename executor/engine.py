@@ -8,16 +8,18 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import io
 import os
 import platform
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, BinaryIO, Self, TypeAlias
 
 import pyarrow as pa
 
@@ -40,6 +42,7 @@ Arrow: TypeAlias = Any
 
 KEPT_BYTES_MIN = 4 << 20
 """Below this a table is loaded into memory each time: faster than opening an engine file."""
+COPY_BYTES = 1 << 20
 CPU_FEATURES = ("avx2", "avx512f", "fma")
 
 FAILURES = {
@@ -90,11 +93,12 @@ class EngineLimits:
 class TableBytes:
     """A table for a run: its address, and how to read its Arrow IPC stream when it is needed.
 
+    read: gives the bytes, or a store's scan of them, which takes no memory here.
     kept: it will be read by many runs, so that an engine file of it may be kept in the cache.
     """
 
     address: Address
-    read: Callable[[], bytes]
+    read: Callable[[], bytes | AbstractContextManager[BinaryIO]]
     kept: bool = True
 
 
@@ -261,24 +265,23 @@ class Engine:
         path = self._cache / f"{table.address.hex}-{Address.of(name.encode()).hex[:16]}.duckdb"
         if path.exists():
             return path
-        payload = table.read()
-        if len(payload) < KEPT_BYTES_MIN:
+        file = _memory_file(table.read())
+        if os.fstat(file).st_size < KEPT_BYTES_MIN:
+            os.close(file)
             return None
         with self._lock:
             self._partials += 1
             partial = path.with_suffix(f".{os.getpid()}.{self._partials}.partial")
         try:
             self._cache.mkdir(parents=True, exist_ok=True)
-            file = _memory_file(payload)
-            try:
-                self._ask("keep", {"name": name, "path": str(partial)}, [file])
-            finally:
-                os.close(file)
+            self._ask("keep", {"name": name, "path": str(partial)}, [file])
             partial.replace(path)
         except (OSError, ExecutorError):  # a cache that cannot be written is done without
             with contextlib.suppress(OSError):
                 partial.unlink(missing_ok=True)
             return None
+        finally:
+            os.close(file)
         return path
 
     def _ask(
@@ -301,12 +304,18 @@ class Engine:
         return document, answer.file
 
 
-def _memory_file(payload: bytes) -> int:
-    """An anonymous file in memory that holds the bytes."""
-    number = os.memfd_create("table")
-    view = memoryview(payload)
-    while view:
-        view = view[os.write(number, view) :]
+def _memory_file(opened: bytes | AbstractContextManager[BinaryIO]) -> int:
+    """An anonymous file in memory that holds the bytes; those of a scan were checked at its end."""
+    with contextlib.ExitStack() as undone:
+        number = os.memfd_create("table")
+        undone.callback(os.close, number)
+        stream = io.BytesIO(opened) if isinstance(opened, bytes) else opened
+        with stream as source:
+            while block := source.read(COPY_BYTES):
+                rest = memoryview(block)
+                while rest:
+                    rest = rest[os.write(number, rest) :]
+        undone.pop_all()
     return number
 
 

@@ -127,7 +127,7 @@ def _sql(bench: Bench, world: World, step: SqlStep) -> _Ran:
         raise _blame_earlier_step(world, step, error) from error
     wanted = {name: world.address(name) for name in validated.tables}
     tables = {
-        name: TableBytes(address, partial(world.store.get, address), name in world.sources)
+        name: TableBytes(address, partial(world.store.scan, address), name in world.sources)
         for name, address in wanted.items()
     }
     result = bench.engine.run(validated, tables)

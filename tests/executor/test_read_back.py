@@ -1,5 +1,8 @@
 """What a step shows of a table is read back from the store, checked, without holding all of it."""
 
+import os
+from functools import partial
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -11,8 +14,10 @@ from tieout.artifacts.local import LocalStore
 from tieout.artifacts.memory import MemoryStore
 from tieout.artifacts.table import CHUNK_ROWS, canonical
 from tieout.artifacts.table_reader import TableHead, TableReader
+from tieout.executor.engine import Engine, EngineLimits, TableBytes
 from tieout.executor.limits import Limits
 from tieout.executor.observation import observe, read_back
+from tieout.executor.sql.validate import GrantedColumn, GrantedTable
 
 LIMITS = Limits()
 SCHEMA = pa.schema([("id", pa.int64()), ("t", pa.bool_())])
@@ -80,3 +85,22 @@ def test_what_is_no_table_is_said_to_be_none(tmp_path):
     with pytest.raises(ArtifactError) as caught:
         read_back(store, address, limits=LIMITS)
     assert caught.value.code == "table.unreadable"
+
+
+def test_a_table_is_handed_to_the_engine_as_it_is_scanned_and_only_when_it_is_whole(tmp_path):
+    made = canonical(pa.table({"id": pa.array(range(1_000))}), ordered=True)
+    store = LocalStore.create(tmp_path / "store")
+    store.put(made.pieces)
+    granted = {"t": GrantedTable("t", (GrantedColumn("id", "BIGINT"),))}
+    handed = {"t": TableBytes(made.address, partial(store.scan, made.address))}
+    with Engine(cache=tmp_path / "cache", limits=EngineLimits(seconds_max=20)) as engine:
+        validated = engine.validate("SELECT sum(id) AS s FROM t", granted)
+        assert engine.run(validated, handed).table.to_pydict() == {"s": [sum(range(1_000))]}
+        open_before = len(os.listdir("/proc/self/fd"))
+        (path,) = [p for p in (tmp_path / "store" / "objects").rglob("*") if p.is_file()]
+        path.chmod(0o644)
+        path.write_bytes(path.read_bytes()[:-1] + b"x")
+        with pytest.raises(ArtifactError) as caught:
+            engine.run(validated, handed)
+        assert caught.value.code == "object.corrupt"
+        assert len(os.listdir("/proc/self/fd")) == open_before
