@@ -5,22 +5,22 @@ Source: docs/FORMAT.md §3 and §5.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tieout.artifacts.errors import ArtifactError, Exit
-from tieout.artifacts.table import (
-    HIDDEN_PREFIX,
-    METADATA_KEY,
-    TABLE_FORMAT,
-    ArrowTable,
-    Column,
+from tieout.artifacts.errors import ArtifactError
+from tieout.artifacts.table import HIDDEN_PREFIX, ArrowTable, Column
+from tieout.artifacts.table_shape import (
+    STREAM_END,
+    check_values,
+    decoding,
+    read_schema,
+    unreadable,
 )
-from tieout.artifacts.values import Cell, cell_text, row_key, type_name
+from tieout.artifacts.values import Cell, cell_text, row_key
 
 
 class TableReader:
@@ -31,26 +31,24 @@ class TableReader:
     """
 
     def __init__(self, payload: bytes) -> None:
-        try:
-            with pa.ipc.open_stream(pa.py_buffer(payload)) as reader:
+        with decoding():
+            source = pa.BufferReader(payload)
+            with pa.ipc.open_stream(source) as reader:
                 table = reader.read_all()
-        except (pa.ArrowInvalid, OSError) as error:
-            raise _unreadable("it is not an Arrow stream") from error
+            end = source.tell()
+        # Arrow takes a stream that was cut off between two batches for a whole one.
+        if end != len(payload) or not payload.endswith(STREAM_END):
+            raise unreadable("it does not end where its stream ends")
         self._take(table, table.num_rows)
 
     def _take(self, table: ArrowTable, rows: int) -> None:
         """table: all rows, or the first of them. rows: how many there are."""
-        note = (table.schema.metadata or {}).get(METADATA_KEY)
-        if note is None:
-            raise _unreadable("it has no tieout.table metadata")
-        document = json.loads(note)
-        if document.get("format") != TABLE_FORMAT:
-            raise _unreadable(f"its format is {document.get('format')!r}")
+        self.key: tuple[str, ...]
+        self.columns: tuple[Column, ...]
+        self.key, self.columns = read_schema(table.schema)
+        check_values(table)
         self._table = table
-        self.key: tuple[str, ...] = tuple(document["key"])
-        self.columns: tuple[Column, ...] = tuple(
-            Column(field.name, type_name(field.type)) for field in table.schema
-        )
+        self._named = {column.name: column for column in self.columns}
         self.rows: int = rows
 
     @property
@@ -60,17 +58,37 @@ class TableReader:
 
     def column(self, name: str) -> Column | None:
         """The column of this name, or None."""
-        return next((column for column in self.columns if column.name == name), None)
+        return self._named.get(name)
 
     def value(self, position: int, column: str) -> Cell:
-        """The value at a position from 0; None for null."""
+        """The value at a position from 0; None for null.
+
+        Raises ArtifactError table.no_column, table.no_row.
+        """
+        self._known(column)
+        if not 0 <= position < self._table.num_rows:
+            raise ArtifactError(
+                "table.no_row",
+                f"there is no row at position {position + 1} of {self.rows}",
+                remedy="Positions count from 0; `positions` finds rows by their key.",
+            )
         value: Cell = self._table.column(column)[position].as_py()
         return value
 
     def text(self, position: int, column: str) -> str | None:
-        """The text of a cell (docs/FORMAT.md §5); None for null."""
-        kind = next(c.type for c in self.columns if c.name == column)
-        return cell_text(self.value(position, column), kind)
+        """The text of a cell (docs/FORMAT.md §5); None for null. Raises as `value`."""
+        return cell_text(self.value(position, column), self._known(column).type)
+
+    def _known(self, name: str) -> Column:
+        column = self.column(name)
+        if column is None:
+            raise ArtifactError(
+                "table.no_column",
+                f"there is no column {name!r}; the columns are "
+                + ", ".join(c.name for c in self.columns),
+                remedy="Name a column of the result.",
+            )
+        return column
 
     def row_key(self, position: int) -> str:
         """The text that names the row at a position from 0."""
@@ -89,18 +107,11 @@ class TableReader:
         """
         mask = None
         for name, text in wanted.items():
-            column = self.column(name)
-            if column is None:
-                raise ArtifactError(
-                    "table.no_column",
-                    f"there is no column {name!r}; the columns are "
-                    + ", ".join(c.name for c in self.columns),
-                    remedy="Name a column of the result.",
-                )
+            column = self._known(name)
             values = self._table.column(name)
             if text is None:
                 hit = pc.is_null(values)
-            elif column.type == "VARCHAR":
+            elif column.type == "VARCHAR" and _in_utf8(text):
                 hit = pc.fill_null(pc.equal(values, text), False)
             else:
                 texts = [cell_text(v, column.type) for v in values.to_pylist()]
@@ -121,24 +132,21 @@ class TableHead(TableReader):
 
     def __init__(self, stream: BinaryIO, rows_max: int) -> None:
         kept, held, rows = [], 0, 0
-        try:
-            with pa.ipc.open_stream(stream) as reader:
-                for batch in reader:
-                    if held < rows_max:
-                        kept.append(batch)
-                        held += batch.num_rows
-                    rows += batch.num_rows
-                    del batch  # its memory is there for the next one
-                table = pa.Table.from_batches(kept, schema=reader.schema)
-        except (pa.ArrowInvalid, OSError) as error:
-            raise _unreadable("it is not an Arrow stream") from error
+        with decoding(), pa.ipc.open_stream(stream) as reader:
+            for batch in reader:
+                if held < rows_max:
+                    kept.append(batch)
+                    held += batch.num_rows
+                rows += batch.num_rows
+                del batch  # its memory is there for the next one
+            table = pa.Table.from_batches(kept, schema=reader.schema)
         self._take(table, rows)
 
 
-def _unreadable(why: str) -> ArtifactError:
-    return ArtifactError(
-        "table.unreadable",
-        f"the bytes are not a table artifact: {why}",
-        remedy="Check the address; `tieout show ADDRESS` says what an artifact is.",
-        exit_code=Exit.OTHER_FORMAT,
-    )
+def _in_utf8(text: str) -> bool:
+    """Whether a cell can hold it: a lone surrogate is in none, and Arrow does not take it."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
