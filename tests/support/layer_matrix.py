@@ -29,11 +29,7 @@ def shared(folder: Path) -> list[Attack]:
 def matrix(layers: Layers, attacks: Iterable[Attack], folder: Path) -> Matrix:
     """What each layer alone says to each attack. folder: stands for {DIR} in the texts."""
     return {
-        attack["id"]: {
-            layer: layers.alone(layer, attack["sql"].replace("{DIR}", str(folder)))
-            for layer in Layer
-        }
-        for attack in attacks
+        attack["id"]: layers.each(attack["sql"].replace("{DIR}", str(folder))) for attack in attacks
     }
 
 

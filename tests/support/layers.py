@@ -146,20 +146,32 @@ class Layers:
             return self.ask(sql, gates=[layer])
         return self.ask(sql, run=layer)
 
+    def each(self, sql: str) -> dict[Layer, Answer]:
+        """What every layer alone says; the gates share a child as long as it lives."""
+        found = self._asked({"sql": sql, "gates": list(GATES), "run": "", "each": True})
+        if isinstance(found, list):
+            answers = {g: Answer(**a) for g, a in zip(GATES, found, strict=True)}
+        else:
+            answers = {gate: self.alone(gate, sql) for gate in GATES}
+        return answers | {run: self.alone(run, sql) for run in (Layer.ENGINE, Layer.SYSTEM)}
+
     def ask(self, sql: str, *, gates: Iterable[Layer] = (), run: Layer | str = "") -> Answer:
         """The gates in their order, then a run.
 
         run: "" for none; ENGINE: under the engine's locks; SYSTEM: unlocked, in the kernel's
         sandbox; "bare": unlocked and outside it.
         """
-        request = {"sql": sql, "gates": [str(g) for g in gates], "run": str(run)}
+        found = self._asked({"sql": sql, "gates": [str(g) for g in gates], "run": str(run)})
+        return Answer(**found)
+
+    def _asked(self, request: dict[str, Any]) -> Any:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         assert line, "the server of the layers has ended"
-        return Answer(**json.loads(line))
+        return json.loads(line)
 
 
 def _engine(*, loaded: bool) -> duckdb.DuckDBPyConnection:
@@ -248,7 +260,11 @@ class _Server:
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.alarm(WALL_S)
-        os.write(out, json.dumps(self.answer(request)).encode())
+        if request.get("each"):
+            found: object = [self.answer({**request, "gates": [g]}) for g in request["gates"]]
+        else:
+            found = self.answer(request)
+        os.write(out, json.dumps(found).encode())
 
 
 def _run(engine: duckdb.DuckDBPyConnection, sql: str) -> str:
