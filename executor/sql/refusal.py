@@ -55,7 +55,9 @@ WAYS_OUT = {
         "Put ORDER BY inside the call, over the argument itself or the table's key, such as "
         "string_agg(x, ',' ORDER BY x); for any one value use min(x)."
     ),
-    "sql.unordered_limit": "Add ORDER BY at the same level as the LIMIT, OFFSET or DISTINCT ON.",
+    "sql.unordered_limit": (
+        "At the level of the LIMIT, OFFSET or DISTINCT ON, order by columns that name one row."
+    ),
     "sql.unordered_window": "Put ORDER BY inside OVER (...).",
     "sql.window_ties": (
         "Add the key columns to the window's ORDER BY, or use rank(), which gives ties one number."

@@ -13,6 +13,7 @@ from tieout.ledger.canon import Json
 if TYPE_CHECKING:
     from tieout.executor.pinning import PinnedSource
 
+VALUES_SHOWN = 8
 # As a file has them, from its beginning to what is set apart.
 LINE_KINDS = ("preamble", "header", "data", "blank", "footer", "rejected")
 
@@ -43,6 +44,19 @@ def manifest_lines(manifest: Mapping[str, Any]) -> list[str]:
     return [one_line(line) for line in _table_lines(manifest)]
 
 
+def _declared_lines(columns: Mapping[str, Any]) -> list[str]:
+    """What columns are declared to hold: a domain's values, the ends of a range."""
+    lines = []
+    for name, column in sorted(columns.items()):
+        if values := column.get("domain"):
+            more = f" and {len(values) - VALUES_SHOWN} more" if len(values) > VALUES_SHOWN else ""
+            lines.append(f"  holds   {name}: {', '.join(values[:VALUES_SHOWN])}{more}")
+        if bounds := column.get("range"):
+            low, high = (bound or "anything" for bound in bounds)
+            lines.append(f"  holds   {name}: {low} to {high}")
+    return lines
+
+
 def _table_lines(manifest: Mapping[str, Any]) -> list[str]:
     reading = manifest["reading"]
     lines = reading["lines"]
@@ -52,6 +66,7 @@ def _table_lines(manifest: Mapping[str, Any]) -> list[str]:
     said = [f"  {manifest['file']['name']}: {counted}; {manifest['table']['rows']} rows; {dialect}"]
     columns = [f"{c['name']} {c['type']}" for c in reading["columns"]]
     said.append(f"  columns {', '.join(columns)}")
+    said += _declared_lines(json.loads(manifest["declaration"]).get("column", {}))
     totals = [f"{name} {value}" for name, value in manifest["table"]["control_totals"]]
     if totals:
         said.append(f"  totals  {', '.join(totals)}")

@@ -93,6 +93,10 @@ GATE = {
         "SELECT list_sum(list(sqrt(id))) AS s FROM bank",
         "SELECT sum(sqrt(id)::DECIMAL(38,9)) AS s FROM bank",
     ),
+    "sql.unordered_limit": (
+        "SELECT x FROM (SELECT COLUMNS('id') FROM bank ORDER BY dt LIMIT 3) AS t(x)",
+        "SELECT x FROM (SELECT COLUMNS('id') FROM bank ORDER BY id LIMIT 3) AS t(x)",
+    ),
     "sql.unordered_window": (
         f"SELECT row_number() OVER () AS n FROM {PIVOTED}",
         "SELECT row_number() OVER () AS n FROM bank",
@@ -104,7 +108,7 @@ GATE = {
 }
 """Codes of the gate: nothing runs."""
 
-NO_EXAMPLE = frozenset({"sql.order_form", "sql.unordered_aggregate", "sql.unordered_limit"})
+NO_EXAMPLE = frozenset({"sql.order_form", "sql.unordered_aggregate"})
 """An order is put in instead, in every form that we know; the codes stay for others."""
 
 RUN = {
@@ -165,6 +169,8 @@ STEP = {
         "SELECT CAST(INTERVAL 1 DAY AS VARCHAR) AS i",
         (),
     ),
+    "sql.infinity": ("SELECT 1e308 * 10 AS x", (), "SELECT 1e307 * 10 AS x", ()),
+    "sql.not_a_number": ("SELECT sqrt(-1) AS x", (), "SELECT sqrt(1) AS x", ()),
     "step.dependency_failed": ("SELECT n FROM broken", (), "SELECT id AS n FROM bank", ()),
     "step.name_taken": ("SELECT id FROM bank", (), "SELECT id FROM bank", ()),
     "step.no_results": ("SELECT id FROM bank WHERE id > 99", (), "SELECT id FROM bank", ()),
@@ -178,6 +184,8 @@ REASONS = {
     "result.key_not_unique": "Two rows of the result have the same key.",
     "result.key_repeated": "The key names a column twice.",
     "result.type": "A column of the result has a type that cannot be kept.",
+    "sql.infinity": "A binary floating point number of the result is infinite.",
+    "sql.not_a_number": "A binary floating point number of the result is not a number.",
     "step.dependency_failed": "It reads a step that has no result.",
     "step.name_taken": "The step's id names a source or an earlier step.",
     "step.no_results": "No row satisfies it; the empty result is kept and can be cited.",
@@ -189,6 +197,12 @@ WAYS_OUT = {
     "result.key_not_unique": "Choose key columns that are unique, or leave the key out.",
     "result.key_repeated": "Name each key column once.",
     "result.type": "Cast it to a number, DECIMAL, DATE, TIMESTAMP, BOOLEAN or VARCHAR.",
+    "sql.infinity": (
+        "Divide by nullif(x, 0), leave such rows out, or cast to DECIMAL before it grows."
+    ),
+    "sql.not_a_number": (
+        "Leave the rows out whose values have no such result, or divide by nullif(x, 0)."
+    ),
     "step.dependency_failed": "Repair the step that is named first.",
     "step.name_taken": "Give the step another id.",
     "step.no_results": "Loosen WHERE, if there should be rows.",

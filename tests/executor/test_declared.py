@@ -14,6 +14,7 @@ from tieout.executor.receive import Received
 from tieout.executor.snapshot import build, source_of
 from tieout.executor.sql.validate import ColumnOrigin
 from tieout.executor.world import Pinned, StepResult, World, catalog_text, load_pinned
+from tieout.pinned_text import manifest_lines
 
 FILE = """\
 line,currency,posted,amount,units,paid
@@ -72,6 +73,21 @@ def test_a_manifest_rebuilds_its_source_with_what_was_declared():
     source, _files = source_of(made.manifest.payload)
     assert source.table == catalog(HELD).sources["bank"].table
     assert build(source, [Received("bank.csv", FILE.encode())]).address == made.address
+
+
+def test_what_is_declared_is_told_when_a_source_is_pinned():
+    many = column("line", f"domain = {[*range(1, 20)]}")
+    lines = manifest_lines(json.loads(snapshot(HELD + many).manifest.payload))
+    assert [line for line in lines if line.startswith("  holds")] == [
+        "  holds   amount: -2.50 to anything",
+        "  holds   currency: GBP, EUR",
+        "  holds   line: 1, 2, 3, 4, 5, 6, 7, 8 and 11 more",
+        "  holds   posted: 2026-01-01 to 2026-06-30",
+        "  holds   units: 5, 7, 9",
+    ]
+    assert not any(
+        "holds" in line for line in manifest_lines(json.loads(snapshot("").manifest.payload))
+    )
 
 
 def test_without_a_declaration_nothing_is_said_of_one():
