@@ -146,14 +146,17 @@ class Layers:
             return self.ask(sql, gates=[layer])
         return self.ask(sql, run=layer)
 
-    def each(self, sql: str) -> dict[Layer, Answer]:
-        """What every layer alone says; the gates share a child as long as it lives."""
+    def gates(self, sql: str) -> dict[Layer, Answer]:
+        """What each gate alone says; they share a child as long as it lives."""
         found = self._asked({"sql": sql, "gates": list(GATES), "run": "", "each": True})
         if isinstance(found, list):
-            answers = {g: Answer(**a) for g, a in zip(GATES, found, strict=True)}
-        else:
-            answers = {gate: self.alone(gate, sql) for gate in GATES}
-        return answers | {run: self.alone(run, sql) for run in (Layer.ENGINE, Layer.SYSTEM)}
+            return {g: Answer(**a) for g, a in zip(GATES, found, strict=True)}
+        return {gate: self.alone(gate, sql) for gate in GATES}
+
+    def each(self, sql: str) -> dict[Layer, Answer]:
+        """What every layer alone says."""
+        runs = {run: self.alone(run, sql) for run in (Layer.ENGINE, Layer.SYSTEM)}
+        return self.gates(sql) | runs
 
     def ask(self, sql: str, *, gates: Iterable[Layer] = (), run: Layer | str = "") -> Answer:
         """The gates in their order, then a run.
