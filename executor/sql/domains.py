@@ -33,6 +33,8 @@ from tieout.executor.sql.typed_literals import TypedLiteral, cast_kind, typed_li
 from tieout.executor.sql.validate import GrantedColumn
 
 VALUES_SHOWN_MAX: Final = 20
+BEGINNING: Final = 2
+"""Characters of a literal that tell it from a word or bracket in its place."""
 _EQUALITIES: Final = frozenset(
     {
         *("COMPARE_EQUAL", "COMPARE_NOTEQUAL", "COMPARE_DISTINCT_FROM"),
@@ -153,7 +155,7 @@ class _Watch(Expressions):
         if len(rows) == 2 and len(rows[0]) == len(rows[1]):
             for one, other in zip(*rows, strict=True):
                 self._equal(one, other, scope)
-        column, literal = self._held(left, scope), typed_literal(right)
+        column, literal = self._held(left, scope), self._literal(right)
         if column is None or literal is None:
             return
         domain, value = column.domain(), literal.value(column.kind)
@@ -171,7 +173,7 @@ class _Watch(Expressions):
             raise self._refuse("sql.outside_range", message, literal)
 
     def _like(self, left: Node, right: Node, scope: Scope, *, folded: bool) -> None:
-        column, literal = self._held(left, scope), typed_literal(right)
+        column, literal = self._held(left, scope), self._literal(right)
         if column is None or literal is None or literal.is_number or literal.kind is not None:
             return
         values = [str(v) for v in column.domain()] if column.kind.family == "text" else []
@@ -181,7 +183,7 @@ class _Watch(Expressions):
             raise self._unknown(column, literal)
 
     def _cut(self, left: Node, right: Node, cut: Cut, scope: Scope) -> None:
-        column, literal = self._held(left, scope), typed_literal(right)
+        column, literal = self._held(left, scope), self._literal(right)
         if column is None or literal is None:
             return
         low, high = column.bound(0), column.bound(1)
@@ -191,6 +193,16 @@ class _Watch(Expressions):
             self.found[edit.start] = Need(
                 OUTSIDE, "sql.outside_range", message, offset=edit.start, edits=(edit,)
             )
+
+    def _literal(self, node: Node) -> TypedLiteral | None:
+        """The literal that an expression is; one that a rewrite put in is the question's as_of."""
+        literal, text = typed_literal(node), self.reading.text
+        if literal is None or literal.location is None:
+            return literal
+        here = text.from_bytes(literal.location)
+        there = text.asked_offset(here)
+        written = text.sql[here : here + BEGINNING] == text.asked[there : there + BEGINNING]
+        return literal if written else None
 
     def _held(self, node: Node, scope: Scope) -> Held | None:
         """The declared column that an expression is, casts around it allowed."""

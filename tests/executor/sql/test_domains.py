@@ -267,6 +267,22 @@ def test_a_clamp_and_an_order_are_both_told(held):
     assert found.rewrites == ("clamped_range", "total_order")
 
 
+@pytest.mark.parametrize("condition", ["dt <= today()", "dt = current_date", "today() > dt"])
+def test_the_day_that_the_question_sets_is_no_literal_of_the_query(condition):
+    inside = session.connect()
+    session.declare(inside, "bank", {c.name: c.type for c in COLUMNS})
+    session.lock(inside, memory_bytes=1 << 30)
+    found = gate(
+        where(condition + " AND dt < '2027-01-01'"),
+        TABLES,
+        examine=lambda q, t: examine(inside, q, t, chars_max=32_768, as_of="2027-03-01"),
+    )
+    inside.close()
+    assert found.rewrites == ("as_of", "clamped_range")
+    assert "2027-03-01" in found.executed
+    assert found.executed.endswith("dt < '2026-07-01'")
+
+
 # --- that no row changes ------------------------------------------------------------------
 
 DAYS = st.dates(dt.date(2025, 11, 1), dt.date(2026, 8, 31))
