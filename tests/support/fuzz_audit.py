@@ -70,7 +70,8 @@ def audit(trace: Path) -> list[str]:
             path = given.split('"')[1] if '"' in given else ""
             writes = any(flag in given for flag in ("O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"))
             own = path.startswith(READABLE) and not any(n in path for n in NEVER)
-            if writes or not own:
+            listed = "O_DIRECTORY" in given and path in sys.path  # a search for a module
+            if writes or not (own or listed):
                 found.append(f"{call}({given})")
         elif call not in FORKS or "CLONE_THREAD" not in given:
             found.append(f"{call}({given})")

@@ -112,7 +112,7 @@ class Layers:
     """
 
     def __init__(self, folder: Path, *, prefix: Iterable[str] = ()) -> None:
-        self._command = [*prefix, sys.executable, str(Path(__file__).resolve())]
+        self._command = [*prefix, sys.executable, "-P", str(Path(__file__).resolve())]
         self._folder = folder
 
     def __enter__(self) -> Self:
