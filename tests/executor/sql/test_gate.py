@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import pytest
 from hypothesis import given
@@ -114,6 +115,30 @@ def test_every_function_of_the_engine_is_classed():
     unknown = {n for (n,) in rows if n.lower() not in functions.classes()}
     assert {n for n in unknown if not n.startswith(("collate_", "icu_collate_"))} == set()
     assert not any(functions.is_open(n) for n in unknown)
+
+
+def test_no_open_function_is_volatile_or_calls_what_is_denied():
+    """The engine's own word on its functions: clock, chance and state are all denied."""
+    import duckdb
+
+    with duckdb.connect() as engine:
+        rows = engine.execute(
+            "SELECT lower(function_name), function_type, stability, macro_definition "
+            "FROM duckdb_functions()"
+        ).fetchall()
+    assert {
+        n for n, _kind, how, _text in rows if how == "VOLATILE" and functions.is_open(n)
+    } == set()
+    calling = set()
+    for name, kind, _how, text in rows:
+        if text and kind == "macro" and functions.is_open(name):
+            called = {word.lower() for word in re.findall(r"(\w+)\"?\(", text)}
+            calling |= {(name, c) for c in called if c in functions.classes()}
+    assert len(calling) > 50
+    assert {(n, c) for n, c in calling if not functions.is_open(c)} <= {
+        ("generate_subscripts", "unnest"),
+        ("regexp_split_to_table", "unnest"),
+    }
 
 
 @given(st.text(max_size=60))
