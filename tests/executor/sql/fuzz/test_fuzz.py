@@ -25,6 +25,8 @@ HERE = Path(__file__).parent
 SEED = 20261130
 SAMPLE = 300
 FULL = 10_000
+TOGETHER = 40
+"""Statements whose gates share a child; each run has a child of its own."""
 RECORD = os.environ.get("RECORD_FUZZ")
 BOUNDS = ("signal 14", "signal 24")
 """SIGALRM and SIGXCPU: a child that its bounds ended."""
@@ -58,6 +60,20 @@ def outcome(answer, refused="the engine refused"):
     return refused if answer.by else "ran"
 
 
+def one(layers, sql, said, counts):
+    """One statement through every setup; it is given back if its second run said something else."""
+    runs = {}
+    for name, (gates, run) in SETUPS.items():
+        by = next((gate for gate in gates if said[gate].refused), None)
+        if by is None and run not in runs:
+            runs[run] = layers.ask(sql, run=run)
+        met = outcome(said[by], f"{by} refused") if by else outcome(runs[run])
+        counts[name][met] += 1
+    admitted = not any(answer.refused for answer in said.values())
+    again = layers.ask(sql, run=Layer.ENGINE) if admitted else None
+    return [sql] if admitted and again != runs[Layer.ENGINE] else []
+
+
 def campaign(folder, trace, count):
     """Every statement in every setup, under strace: counts, findings, results that changed.
 
@@ -66,18 +82,12 @@ def campaign(folder, trace, count):
     counts, differing = {name: Counter() for name in SETUPS}, []
     plant(folder)
     before = lying(folder)
+    texts = statements(count)
     with Layers(folder, prefix=[*STRACE, "-o", str(trace)]) as layers:
-        for sql in statements(count):
-            said, runs = layers.gates(sql), {}
-            for name, (gates, run) in SETUPS.items():
-                by = next((gate for gate in gates if said[gate].refused), None)
-                if by is None and run not in runs:
-                    runs[run] = layers.ask(sql, run=run)
-                met = outcome(said[by], f"{by} refused") if by else outcome(runs[run])
-                counts[name][met] += 1
-            admitted = not any(answer.refused for answer in said.values())
-            if admitted and layers.ask(sql, run=Layer.ENGINE) != runs[Layer.ENGINE]:
-                differing.append(sql)
+        for start in range(0, count, TOGETHER):
+            some = texts[start : start + TOGETHER]
+            for sql, said in zip(some, layers.gates(some), strict=True):
+                differing += one(layers, sql, said, counts)
     assert lying(folder) == before
     return {n: dict(sorted(tally.items())) for n, tally in counts.items()}, audit(trace), differing
 
