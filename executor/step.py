@@ -36,6 +36,7 @@ from tieout.executor.record import (
     made_table,
 )
 from tieout.executor.result_bounds import check_cells
+from tieout.executor.result_values import check_finite
 from tieout.executor.search import search
 from tieout.executor.sql.validate import ColumnOrigin, RowOrigin, SqlRefused
 from tieout.executor.text_origins import text_origins
@@ -132,6 +133,7 @@ def _sql(bench: Bench, world: World, step: SqlStep) -> _Ran:
     }
     result = bench.engine.run(validated, tables)
     check_cells(result.table, bench.limits.cell_bytes_max)
+    check_finite(result.table)
     table = _canonical(result.table, tuple(step.key), ordered=validated.ordered)
     found = ties(bench.engine, validated, tables, result.table)
     info = bench.engine.info

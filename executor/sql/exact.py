@@ -109,8 +109,7 @@ def _pair(bound: Node, node: Node, places: Places, found: dict[int, set[Types | 
             return
         if word(node, "function_name") == "/":
             over, under = (_operand(b, n, places) for b, n in zip(parts, given, strict=True))
-            exact = over is not None and under is not None and (over.decimal or under.decimal)
-            types = (over, under) if exact and over is not None and under is not None else None
+            types = (over, under) if over is not None and under is not None else None
             found.setdefault(id(node), set()).add(types)
         if raw_place(given[0]) is not None:
             return

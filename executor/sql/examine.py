@@ -77,7 +77,7 @@ def examine(
     told: list[Need] = []
     needs = clock_needs(text, _tree(engine, text), granted, as_of)
     text = _rewritten(text, needs, told)
-    reading = asked = read(engine, text, granted, tables)
+    reading = asked = _under_asked_names(engine, sql, read(engine, text, granted, tables))
     reading, counter = _determined(engine, reading, told)
     named = zip(asked.columns, reading.columns, strict=True)
     columns = tuple((name, kind) for (name, _was), (_name, kind) in named)
@@ -98,6 +98,15 @@ def examine(
         tree=json.dumps(reading.root),
         plan=json.dumps(reading.plan),
     )
+
+
+def _under_asked_names(engine: duckdb.DuckDBPyConnection, sql: str, reading: Reading) -> Reading:
+    """The reading with the columns as the text named them before the clock was replaced."""
+    if not reading.text.earlier:
+        return reading
+    columns = engine.sql(sql).columns  # the gates admitted all of it but the clock
+    kinds = (kind for _name, kind in reading.columns)
+    return replace(reading, columns=tuple(zip(columns, kinds, strict=True)))
 
 
 def _determined(

@@ -124,6 +124,14 @@ RUN = {
         "SELECT id * 9223372036854775807 AS n FROM bank",
         "SELECT id::DECIMAL(19,0) * 9223372036854775807 AS n FROM bank",
     ),
+    "sql.out_of_range": (
+        "SELECT factorial(id + 40) AS n FROM bank",
+        "SELECT factorial(id + 4) AS n FROM bank",
+    ),
+    "sql.not_finite": (
+        "SELECT (id * 1e308 * 10)::INTEGER AS n FROM bank",
+        "SELECT (id * 1e3 * 10)::INTEGER AS n FROM bank",
+    ),
     "sql.several_rows": (
         "SELECT (SELECT amt FROM bank) AS a",
         "SELECT (SELECT max(amt) FROM bank) AS a",
