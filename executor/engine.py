@@ -52,6 +52,14 @@ FAILURES = {
         "Divide by nullif(x, 0), which gives NULL, or leave such rows out.",
     ),
     "sql.overflow": ("a number is too large for its type", "Cast to a wider DECIMAL first."),
+    "sql.out_of_range": (
+        "a value lies outside of what the type or the function can hold",
+        "Leave such rows out, or cast to a wider type first.",
+    ),
+    "sql.not_finite": (
+        "a number that is infinite, or is not a number, cannot be converted",
+        "Leave such rows out, or divide by nullif(x, 0).",
+    ),
     "sql.several_rows": (
         "a subquery in the place of one value gave several rows",
         "Aggregate in the subquery, or join it.",

@@ -47,15 +47,30 @@ FILE_BYTES_MAX = 1 << 40
 PR_SET_PDEATHSIG = 1
 MODE_BYTES_MAX = 256
 
-RUN_CODES = {
-    "Conversion Error": "sql.conversion",
-    "Out of Range Error": "sql.overflow",
-    "Out of Memory Error": "limit.memory",
-    "INTERRUPT Error": "limit.seconds",
-    "Invalid Input Error": "sql.value",
-    "IO Error": "engine.cache",
-}
-"""The engine names its class first; in a stream that is all that is left of the exception."""
+RUN_CODES = (
+    ("Invalid Input Error", "More than one row", "sql.several_rows"),
+    ("Invalid Input Error", "Division by zero", "sql.division_by_zero"),
+    ("Invalid Input Error", "decimal_division: division by zero", "sql.division_by_zero"),
+    ("Invalid Input Error", "", "sql.value"),
+    ("Out of Range Error", "Overflow", "sql.overflow"),
+    ("Out of Range Error", "", "sql.out_of_range"),
+    ("Conversion Error", "Date and time not in timestamp range", "sql.out_of_range"),
+    ("Conversion Error", "Date out of range", "sql.out_of_range"),
+    ("Conversion Error", "Type DOUBLE with value inf", "sql.not_finite"),
+    ("Conversion Error", "Type DOUBLE with value -inf", "sql.not_finite"),
+    ("Conversion Error", "Type DOUBLE with value nan", "sql.not_finite"),
+    ("Conversion Error", "Could not cast value inf", "sql.not_finite"),
+    ("Conversion Error", "Could not cast value -inf", "sql.not_finite"),
+    ("Conversion Error", "Could not cast value nan", "sql.not_finite"),
+    ("Conversion Error", "", "sql.conversion"),
+    ("Out of Memory Error", "", "limit.memory"),
+    ("INTERRUPT Error", "", "limit.seconds"),
+    ("IO Error", "", "engine.cache"),
+)
+"""The engine names its class first; in a stream that is all that is left of the exception.
+
+The words after it count from their beginning only, which no cell's value reaches.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,13 +261,11 @@ def _int(document: wire.Document, key: str) -> int:
 
 def _code(said: str) -> str:
     """The class of what the engine said; its words stay here: they may hold cell values."""
-    if "More than one row" in said:
-        return "sql.several_rows"
-    if "ivision by zero" in said:
-        return "sql.division_by_zero"
-    if "verflow" in said:
-        return "sql.overflow"
-    return RUN_CODES.get(said.split(":", 1)[0], "engine.failed")
+    named, _, words = said.partition(": ")
+    for kind, start, code in RUN_CODES:
+        if named == kind and words.startswith(start):
+            return code
+    return "engine.failed"
 
 
 def _refusal(refused: SqlRefused) -> wire.Document:

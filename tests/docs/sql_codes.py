@@ -125,8 +125,8 @@ RUN = {
         "SELECT id::DECIMAL(19,0) * 9223372036854775807 AS n FROM bank",
     ),
     "sql.out_of_range": (
-        "SELECT factorial(id + 40) AS n FROM bank",
-        "SELECT factorial(id + 4) AS n FROM bank",
+        "SELECT factorial((id + 40)::INTEGER) AS n FROM bank",
+        "SELECT factorial((id + 4)::INTEGER) AS n FROM bank",
     ),
     "sql.not_finite": (
         "SELECT (id * 1e308 * 10)::INTEGER AS n FROM bank",
