@@ -13,7 +13,7 @@ import pytest
 from end_to_end.small import make
 
 from tieout import open_workspace
-from tieout.check import CONTEXT_CHARS, check, pointed
+from tieout.check import CONTEXT_CHARS, check, checked_document, pointed
 from tieout.cli import start
 
 ADMITTED = {
@@ -55,6 +55,20 @@ def said(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
         return (code, *capsys.readouterr())
 
     return ask
+
+
+@pytest.fixture(scope="module")
+def document(made: Path) -> Iterator[Any]:
+    """The document of a check, of one workspace with one engine; as the command line prints it."""
+    with open_workspace(made) as workspace:
+
+        def ask(sql: str, **more: Any) -> dict[str, Any]:
+            checked = checked_document(check(workspace, "-", sql, **more))
+            found = json.loads(json.dumps(checked.data))
+            assert isinstance(found, dict)
+            return found
+
+        yield ask
 
 
 def files_below(folder: Path) -> dict[str, bytes]:
@@ -101,10 +115,9 @@ def test_a_refused_query_begins_with_a_line_for_editors(said, here, capsys):
 
 
 @pytest.mark.parametrize("sql", [GOOD, TIED, "SELECT 1 AS one"])
-def test_the_document_of_an_admitted_query_has_a_closed_shape(sql, said):
-    code, out, err = said(sql, "--json")
-    found = json.loads(out)
-    assert (code, err, found["format"], found["verdict"]) == (0, "", "tieout.check/1", "admitted")
+def test_the_document_of_an_admitted_query_has_a_closed_shape(sql, document):
+    found = document(sql)
+    assert (found["format"], found["verdict"]) == ("tieout.check/1", "admitted")
     assert found.keys() == ADMITTED
     assert found["file"] == "-"
     assert set(found["snapshots"]) == {"bank", "gl"}
@@ -126,22 +139,27 @@ def test_the_document_of_an_admitted_query_has_a_closed_shape(sql, said):
         ("SELECT '" + "x" * 40_000 + "' AS x", "sql.too_long", None, None, None),
     ],
 )
-def test_the_document_of_a_refused_query(sql, code, line, column, standing, said):
-    status, out, err = said(sql, "--json")
-    found = json.loads(out)
-    assert status == 4
+def test_the_document_of_a_refused_query(sql, code, line, column, standing, document):
+    found = document(sql)
+    assert found["verdict"] == "refused"
     assert found.keys() == REFUSED
     assert (found["code"], found["standing"]) == (code, standing)
     assert (found["line"], found["column"]) == (line, column)
     assert bool(found["reasons"]) == (standing is not None)
+    assert found["why"]
     assert found["way_out"]
-    assert json.loads(err)["code"] == code  # one line, as after every exit code but 0
 
 
-def test_only_the_sources_named_may_be_read(said):
-    code, out, _ = said("SELECT line_id FROM bank", "--source", "gl", "--json")
-    assert (code, json.loads(out)["code"]) == (4, "sql.unknown_table")
-    assert said("SELECT line_id FROM gl", "--source", "gl")[0] == 0
+@pytest.mark.parametrize(("sql", "status"), [(TIED, 0), ("SELECT now() AS t", 4)])
+def test_a_program_reads_one_document_and_on_refusal_one_line(sql, status, said, document):
+    code, out, err = said(sql, "--json")
+    assert (code, json.loads(out)) == (status, document(sql))
+    assert [json.loads(line)["code"] for line in err.splitlines()] == ["sql.clock"] * (code == 4)
+
+
+def test_only_the_sources_named_may_be_read(said, document):
+    assert document("SELECT line_id FROM bank", sources=["gl"])["code"] == "sql.unknown_table"
+    assert set(document("SELECT line_id FROM gl", sources=["gl"])["snapshots"]) == {"gl"}
     for name, status, wrong in (
         ("notes", 2, "check.no_table"),
         ("nobody", 4, "catalog.unknown_source"),
@@ -151,10 +169,19 @@ def test_only_the_sources_named_may_be_read(said):
 
 
 def test_as_of_is_a_date(said):
-    found = json.loads(said(GOOD, "--as-of", "2026-06-30", "--json")[1])
-    assert found["as_of"] == "2026-06-30"
+    code, out, _ = said(GOOD, "--as-of", "2026-06-30", "--source", "gl", "--json")
+    found = json.loads(out)
+    assert (code, found["as_of"], set(found["snapshots"])) == (0, "2026-06-30", {"gl"})
     code, out, err = said(GOOD, "--as-of", "June", "--json")
     assert (code, out, json.loads(err)["code"]) == (2, "", "check.as_of")
+
+
+def test_the_clock_shows_as_of(document):
+    today = "SELECT line_id FROM bank WHERE booked <= current_date"
+    assert document(today)["code"] == "sql.clock"
+    found = document(today, as_of="2026-06-30")
+    assert [r["name"] for r in found["rewrites"]] == ["as_of"]
+    assert "2026-06-30" in found["executed"]
 
 
 @pytest.mark.parametrize(
@@ -215,15 +242,6 @@ def test_before_anything_is_pinned_it_says_how_to_pin(tmp_path, capsys, monkeypa
     assert capsys.readouterr().out.endswith("  left out   bank: not pinned yet\n")
     assert start(["check", "q.sql", "--source", "bank", "--json"]) == 10
     assert "snapshot bank" in json.loads(capsys.readouterr().err)["remedy"]
-
-
-def test_from_python(here):
-    with open_workspace(here) as workspace:
-        checked = check(workspace, "q", "SELECT sum(amount) AS total FROM bank")
-        assert checked.refused is None
-        refused = check(workspace, "q", "SELECT 1; SELECT 2").refused
-        assert refused is not None
-        assert refused.code == "sql.two_statements"
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def check(
     as_of: str = "",
     common: Common = DEFAULT,
 ) -> int:
-    """Check a query without running it: is it admitted, is it a function of the data, if not why.
+    """Check a query without running or recording it: admitted, a function of the data, if not why.
 
     Parameters
     ----------
