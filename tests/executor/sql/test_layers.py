@@ -17,7 +17,7 @@ from tieout.executor.sql.examine import _tree, granted_of
 from tieout.executor.sql.refusal import SqlRefused, Text
 from tieout.executor.sql.second import check_second, formatted, read_second
 from tieout.executor.sql.text import check_text
-from tieout.executor.sql.tree import check_tree
+from tieout.executor.sql.tree import Granted, check_tree
 
 HERE = Path(__file__).parent
 SHARED = os.environ.get("TIEOUT_SHARED")
@@ -261,3 +261,58 @@ def test_sqlglot_alone_holds_the_rules_of_texts_and_shapes(sql, code):
 @pytest.mark.parametrize("sql", ["SELECT 'caf\u00e9' AS a", 'SELECT id AS "caf\u00e9" FROM bank'])
 def test_sqlglot_alone_admits_any_letter_in_quotes(sql):
     assert read_second(Text(sql), granted_of(granted()))
+
+
+WORDS = (
+    *("date", "time", "timestamp", "value", "type", "status", "year", "month", "day", "period"),
+    *("currency", "rate", "percent", "level", "position", "account", "user", "role", "name", "key"),
+    *(
+        "index",
+        "rank",
+        "number",
+        "text",
+        "comment",
+        "source",
+        "target",
+        "start",
+        "total",
+        "balance",
+    ),
+    *(
+        "debit",
+        "credit",
+        "reference",
+        "code",
+        "class",
+        "category",
+        "share",
+        "unit",
+        "version",
+        "first",
+    ),
+    *("count", "sum", "last", "open", "high", "low", "state", "row", "range", "title", "section"),
+)
+
+
+@pytest.fixture(scope="module")
+def worded():
+    """DuckDB's tree of a text over a table whose columns have the names of keywords."""
+    engine = session.connect()
+    session.declare(engine, "t", dict.fromkeys(WORDS, "INTEGER"))
+    session.lock(engine, memory_bytes=1 << 30)
+    yield lambda sql: _tree(engine, Text(sql))
+    engine.close()
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_columns_may_have_the_names_of_keywords(word, worded):
+    """What people call their columns: both parsers read it, and agree."""
+    allowed = Granted(columns={"t": dict.fromkeys(WORDS, "INTEGER")}, keys={"t": frozenset()})
+    for sql in (
+        f"SELECT {word} FROM t WHERE t.{word} > 0 ORDER BY {word}",
+        f"SELECT max({word}) AS {word} FROM t GROUP BY {word}",
+        f"SELECT x.{word} FROM (SELECT {word} FROM t) x JOIN t USING ({word})",
+    ):
+        root = worded(sql)
+        seen = check_tree(Text(sql), root, allowed)
+        assert check_second(Text(sql), check_text(sql, chars_max=1_000), root, seen)
