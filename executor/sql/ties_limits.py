@@ -138,6 +138,7 @@ def _unordered(places: Places, modifier: Node) -> Need:
         at = places.cut(modifier)
         if at is not None:
             edits = (Ordering((_ALL,)).put(at, ORDERED_LIMIT, after=False),)
+            offset = at if offset is None else offset
     return Need("unordered_limit", "sql.unordered_limit", message, offset, edits)
 
 
