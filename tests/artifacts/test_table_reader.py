@@ -253,14 +253,14 @@ def check_damaged(payload):
 
 
 @given(damaged())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_damage_has_one_way_out(payload):
     check_damaged(payload)
 
 
 @pytest.mark.soak
 @given(damaged())
-@settings(max_examples=50_000, deadline=None)
+@settings(max_examples=20_000, deadline=None)
 def test_much_damage_has_one_way_out(payload):
     check_damaged(payload)
 
