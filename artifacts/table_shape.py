@@ -100,7 +100,7 @@ def _key(note: bytes) -> tuple[str, ...]:
 
 
 def check_values(table: ArrowTable) -> None:
-    """Texts, bytes and decimals are what their type says; dates lie in the years 1 to 9999.
+    """Texts, bytes and decimals are what their type says; times lie in the day, dates in 1 to 9999.
 
     Raises ArtifactError table.unreadable. Costs about as much as one hash of the bytes.
     """
@@ -117,18 +117,19 @@ def check_values(table: ArrowTable) -> None:
         ]
     if outside:
         raise unreadable(
-            f"its column {outside[0][:60]!r} has a date outside of the years 1 to 9999"
+            f"its column {outside[0][:60]!r} has a moment outside of the day or the years 1 to 9999"
         )
 
 
 def _in_calendar(column: ArrowArray) -> bool:
     if pa.types.is_date(column.type):
-        unit, width = 1, pa.int32()
+        width, first, last = pa.int32(), DAYS[0], DAYS[1] - 1
     elif pa.types.is_timestamp(column.type):
-        unit, width = MICROSECONDS, pa.int64()
+        width, first, last = pa.int64(), DAYS[0] * MICROSECONDS, DAYS[1] * MICROSECONDS - 1
+    elif pa.types.is_time(column.type):
+        # 24:00:00 is a TIME of the engine, and canonical form takes it.
+        width, first, last = pa.int64(), 0, MICROSECONDS
     else:
         return True
     extent = pc.min_max(column.cast(width)).as_py()
-    if extent["min"] is None:
-        return True
-    return bool(DAYS[0] * unit <= extent["min"] <= extent["max"] < DAYS[1] * unit)
+    return extent["min"] is None or bool(first <= extent["min"] <= extent["max"] <= last)
