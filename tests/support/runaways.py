@@ -100,7 +100,6 @@ RUNAWAYS = {
     "a large result": "SELECT r.range AS a, r.range::VARCHAR AS b FROM range(1000000000) r",
     "a result of large texts": "SELECT repeat('x', 1000000) || r.range::VARCHAR AS a "
     "FROM range(100000) r",
-    "threads": "SET threads=64; SELECT count(*) AS n FROM range(1000000000000)",
 }
 SAMPLE = (
     *("a cross join", "a text of 2 GB", "a wait", "lists 900 deep"),
