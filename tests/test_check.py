@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from end_to_end.small import make
+from end_to_end.small import CATALOG, answer, figure, make, plan, sql, steps
 
 from tieout import open_workspace
 from tieout.check import CONTEXT_CHARS, check, checked_document, pointed
@@ -263,3 +263,29 @@ def test_the_caret_stands_below_the_place(line, column, shown, under):
         assert text[caret.index("^")] == under
     if "漢" in line:  # each of the two takes two columns of a terminal
         assert caret.index("^") == text.index("x") + 2
+
+
+@pytest.mark.slow
+def test_a_clamp_is_recorded_shown_and_replayed(tmp_path, capsys, monkeypatch):
+    held = "[source.bank.column.booked]\nrange = [2026-06-01, 2026-06-30]\n"
+    folder = make(tmp_path / "w", catalog=CATALOG + held)
+    asked = "SELECT sum(amount) AS total FROM bank WHERE booked >= '2020-01-01'"
+    total = figure("t", "total", style="currency", currency="GBP", places=2)
+    (folder / "p.json").write_text(plan(steps(sql("t", asked)), answer("It is {t}.", t=total)))
+    monkeypatch.chdir(folder)
+    assert start(["init"]) == 0
+    assert start(["ask", "How much?", "--plan", "p.json", "--source", "bank"]) == 0
+    with open_workspace(folder) as workspace:
+        (row,) = (e.row for e in workspace.log().entries() if e.row.subject.endswith("/t"))
+        kept = {p.role: workspace.store.get(p.address) for p in row.attachments}
+        verdict = json.loads(kept["validation"])["verdict"]
+        assert workspace.store.get(row.executed).decode() == asked.replace(
+            "2020-01-01", "2026-06-01"
+        )
+        (rewrite,) = verdict["rewrites"]
+        assert (rewrite["name"], rewrite["removed"]) == ("clamped_range", "'2020-01-01'")
+        assert json.loads(kept["observation"])["rewrites"] == ["clamped_range"]
+    capsys.readouterr()
+    assert start(["replay", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["agrees"] is True
+    assert start(["verify"]) == 0
