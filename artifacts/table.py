@@ -199,21 +199,23 @@ def _check_names(names: list[str]) -> None:
 
 
 def _check_moments(table: ArrowTable) -> None:
-    """Dates and times stay within the years 1 to 9999: others, and infinity, have no text."""
+    """Dates within the years 1 to 9999, times within a day: others, and infinity, have no text."""
     for field, column in zip(table.schema, table.columns, strict=True):
+        what, width = "date outside of the years 1 to 9999", pa.int64()
         if pa.types.is_date(field.type):
-            unit, width = 1, pa.int32()
+            width, (first, after) = pa.int32(), DAYS
         elif pa.types.is_timestamp(field.type):
-            unit, width = MICROSECONDS, pa.int64()
+            first, after = DAYS[0] * MICROSECONDS, DAYS[1] * MICROSECONDS
+        elif pa.types.is_time(field.type):  # the engine has a 24:00:00
+            what, first, after = "time outside of a day", 0, MICROSECONDS
         else:
             continue
         extent = pc.min_max(column.cast(width)).as_py()
-        first, after = DAYS[0] * unit, DAYS[1] * unit
         if extent["min"] is not None and not first <= extent["min"] <= extent["max"] < after:
             raise ArtifactError(
                 "table.value",
-                f"column {field.name!r} holds a date outside of the years 1 to 9999",
-                remedy="Leave such rows out, or show the date as text.",
+                f"column {field.name!r} holds a {what}",
+                remedy="Leave such rows out, or show it as text.",
             )
 
 

@@ -127,8 +127,7 @@ def _in_calendar(column: ArrowArray) -> bool:
     elif pa.types.is_timestamp(column.type):
         width, first, last = pa.int64(), DAYS[0] * MICROSECONDS, DAYS[1] * MICROSECONDS - 1
     elif pa.types.is_time(column.type):
-        # 24:00:00 is a TIME of the engine, and canonical form takes it.
-        width, first, last = pa.int64(), 0, MICROSECONDS
+        width, first, last = pa.int64(), 0, MICROSECONDS - 1
     else:
         return True
     extent = pc.min_max(column.cast(width)).as_py()

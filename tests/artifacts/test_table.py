@@ -350,6 +350,7 @@ def parse(text, kind):
         (pa.array([-2147483647], pa.int32()).cast(pa.date32()), "table.value"),
         (pa.array([9223372036854775807], pa.int64()).cast(pa.timestamp("us")), "table.value"),
         (pa.array([-(2**62)], pa.int64()).cast(pa.timestamp("us", tz="UTC")), "table.value"),
+        (pa.array([86_400_000_000], pa.int64()).cast(pa.time64("us")), "table.value"),
     ],
 )
 def test_a_moment_without_a_text_is_refused(array, code):
