@@ -47,10 +47,6 @@ def in_child(act: Callable[[], str]) -> str:
     return text
 
 
-def libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
-
-
 @pytest.fixture(scope="module", params=[BOTH, LANDLOCK, SECCOMP])
 def shut(request, tmp_path_factory):
     """An unlocked engine under some layers, in a folder that holds a secret."""
@@ -208,7 +204,7 @@ def test_raw_calls_reach_no_process_and_no_socket(shut, code):
 )
 def test_landlock_alone_knows_ports_and_signals(code):
     with Sandboxed(layers={Layer.LANDLOCK}) as shut, socket.socket() as listening:
-        if landlock.abi(libc()) < landlock.SCOPES_FROM_ABI:
+        if landlock.abi(ctypes.CDLL(None, use_errno=True)) < landlock.SCOPES_FROM_ABI:
             pytest.skip(f"this kernel offers {shut.mode}")
         listening.bind(("127.0.0.1", 0))
         listening.listen()
@@ -239,7 +235,7 @@ def test_while_tables_are_loaded_only_the_named_file_can_be_read(tmp_path):
     (tmp_path / "other").write_text("other")
 
     def act() -> str:
-        box = Sandbox(LAYERS, libc())
+        box = Sandbox(LAYERS, ctypes.CDLL(None, use_errno=True))
         box.enter(readable=[tmp_path / "named"])
         said = (tmp_path / "named").read_text()
         for path, mode in (("other", "r"), ("named", "a"), ("new", "w")):
@@ -261,7 +257,7 @@ def test_an_engine_file_is_written_in_the_folder_of_the_cache_alone(tmp_path):
     (tmp_path / "cache").mkdir()
 
     def act() -> str:
-        Sandbox(LAYERS, libc()).enter(kept=tmp_path / "cache")
+        Sandbox(LAYERS, ctypes.CDLL(None, use_errno=True)).enter(kept=tmp_path / "cache")
         (tmp_path / "cache" / "new").write_text("a")
         said = (tmp_path / "cache" / "new").read_text()
         for path in (tmp_path / "new", Path("/dev/shm/tieout-new")):
@@ -290,8 +286,6 @@ def test_a_forced_mode_is_reached_recorded_and_named(layers):
 
 def test_every_mode_has_a_meaning():
     assert set(MEANINGS) == {frozenset(), *(frozenset({one}) for one in Layer), LAYERS}
-    assert layers_of("landlock-4") == {Layer.LANDLOCK}
-    assert all(len(line.splitlines()) == 1 for line in MEANINGS.values())
 
 
 @pytest.mark.parametrize("layers", [frozenset(), frozenset({Layer.SECCOMP})])
@@ -333,7 +327,7 @@ def test_a_layer_that_was_promised_and_cannot_be_entered_ends_the_request():
     def act() -> str:
         from tieout.executor import worker
 
-        calls = libc()
+        calls = ctypes.CDLL(None, use_errno=True)
         origin = worker.Origin(worker.session.connect(), Sandbox(LAYERS, calls), calls)
         machine = seccomp.architecture()
         landlock.no_new_privileges(calls)
