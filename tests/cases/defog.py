@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -188,3 +189,25 @@ def _place(row: Row) -> Sequence[str]:
         f"{float(cell):.6e}" if isinstance(cell, float | int | Decimal) else repr(cell)
         for cell in row
     ]
+
+
+def figures(found: Sequence[Outcome]) -> dict[str, object]:
+    """Counts over all golds."""
+    admitted = [outcome for outcome in found if outcome.admitted]
+    reasons = Counter(name for outcome in admitted for name in outcome.reasons)
+    rewrites = Counter(name for outcome in admitted for name in outcome.rewrites)
+    return {
+        "golds": len(found),
+        "admitted": len(admitted),
+        "standing": dict(sorted(Counter(outcome.standing for outcome in found).items())),
+        "reasons": dict(sorted(reasons.items())),
+        "rewrites": dict(sorted(rewrites.items())),
+        "results_compared_with_plain_duckdb": len(admitted),
+        "results_that_differ": sum(bool(outcome.differs) for outcome in admitted),
+        "as_of": AS_OF,
+    }
+
+
+if __name__ == "__main__":
+    # python tests/cases/defog.py DIR prints the figures that bench/results/defog.json keeps.
+    print(json.dumps(figures(list(outcomes(Path(sys.argv[1])))), indent=1))

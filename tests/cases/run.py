@@ -3,7 +3,7 @@
     .venv/bin/python tests/cases/run.py --shared DIR [--only ID] [--json]
 
 DIR/cases holds close, recon and text, one folder with a case.json per case, and numbers.jsonl;
-DIR/data the files that cases name. Exit 1 when a case failed, 2 when DIR holds no case.
+DIR/data the files that cases name, DIR/sql attacks on the gate. Exit 1 when a case failed, 2 when DIR holds no case.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from number_cases import NUMBERS, run_numbers
+from sql_cases import run_sql
 from table_cases import load_case, run_case
 from text_cases import run_text_case
 from verdict import State, Verdict, failed, waiting
@@ -65,6 +66,7 @@ def verdicts_of(shared: Path, only: str) -> Iterator[Verdict]:
             yield from run_numbers(numbers)
         except (ValueError, KeyError, TypeError) as error:
             yield waiting(NUMBERS, f"a line has another shape: {error!r}")
+    yield from run_sql(shared, only)
 
 
 def _verdict(kind: str, folder: Path, shared: Path) -> Verdict:

@@ -73,6 +73,11 @@ def test_a_number_read_wrong_fails_in_english_and_waits_elsewhere(own: Verdicts)
     assert own["numbers-de"][0] == "waiting"
 
 
+def test_an_attack_that_is_admitted_fails_with_its_id(own: Verdicts) -> None:
+    assert own["sql/attacks-harmless"] == ("failed", "X01; 1 admitted")
+    assert own["sql/attacks-write"] == ("passed", "1 refused")
+
+
 def test_lines_for_a_person_end_with_the_totals() -> None:
     done = run(OWN, "--only", "text/")
     lines = done.stdout.splitlines()

