@@ -17,13 +17,15 @@ _NUMBERS = ("DECIMAL", "INT", "HUGEINT")
 class Keyed:
     """A relation: column name to type ("" when not known), keys (sets of column names).
 
-    columns None: not known. one: it never has more than one row.
+    columns None: not known. one: it never has more than one row. ordered: its rows were put in an
+    order, which nothing keeps for a query around it.
     """
 
     columns: Mapping[str, str] | None
     keys: tuple[frozenset[str], ...] = ()
     alias: str = ""
     one: bool = False
+    ordered: bool = False
 
     def named(self, alias: str, listed: list[str]) -> Keyed:
         """Under an alias; with a list of column names, whatever was known of names is gone."""
@@ -32,10 +34,11 @@ class Keyed:
         old = list(self.columns)
         new = [n.lower() for n in listed] + old[len(listed) :]
         if len(set(new)) != len(old):
-            return Keyed(None, (), alias, self.one)
+            return replace(self, columns=None, keys=(), alias=alias)
         back = dict(zip(old, new, strict=True))
         keys = tuple(frozenset(back[c] for c in key) for key in self.keys)
-        return Keyed({back[c]: kind for c, kind in self.columns.items()}, keys, alias, self.one)
+        columns = {back[c]: kind for c, kind in self.columns.items()}
+        return replace(self, columns=columns, keys=keys, alias=alias)
 
 
 UNKNOWN = Keyed(None)
@@ -56,6 +59,11 @@ class Block:
     opaque: set[str] = field(default_factory=set)
     merged: set[Column] = field(default_factory=set)
     aliases: dict[str, Node] = field(default_factory=dict)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether FROM is one query whose rows were put in an order."""
+        return len(self.relations) == 1 and self.relations[0].ordered
 
     def resolve(self, parts: list[str]) -> Column | None:
         """The column that a reference names here, None when it cannot be told."""

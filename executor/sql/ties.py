@@ -104,16 +104,19 @@ class _Ties:
         try:
             for entry in nodes(as_node(node.get("cte_map") or {}).get("map")):
                 self._with(entry)
-            kind = word(node, "type")
-            if kind == "SELECT_NODE":
-                return self._select(node, columns, counted=counted)
-            if kind == "SET_OPERATION_NODE":
-                return self._set_operation(node, columns, counted=counted)
-            if kind == "RECURSIVE_CTE_NODE":
-                return self._recursive(node)
-            return UNKNOWN
+            found = self._body(node, columns, counted=counted)
         finally:
             self.ctes.pop()
+        kinds = (word(m, "type") for m in nodes(node.get("modifiers")))
+        return replace(found, ordered="ORDER_MODIFIER" in kinds)
+
+    def _body(self, node: Node, columns: Sequence[str] | None, *, counted: bool) -> Keyed:
+        kind = word(node, "type")
+        if kind == "SELECT_NODE":
+            return self._select(node, columns, counted=counted)
+        if kind == "SET_OPERATION_NODE":
+            return self._set_operation(node, columns, counted=counted)
+        return self._recursive(node) if kind == "RECURSIVE_CTE_NODE" else UNKNOWN
 
     def _with(self, entry: Node) -> None:
         name = word(entry, "key").lower()

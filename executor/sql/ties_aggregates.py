@@ -19,6 +19,13 @@ from tieout.executor.sql.ties_blocks import covered
 from tieout.executor.sql.vocabulary import ORDERED_GROUPS
 
 ORDERED_AGGREGATE = "ordered_aggregate"
+_KEEPS_ORDER = frozenset({"first", "last", "list", "array_agg"})
+_KEEPS_ORDER |= {"string_agg", "group_concat", "listagg"}
+"""Give back the order of rows, so that an order of the query below is meant for them."""
+INNER_ORDER = (
+    "Put the ORDER BY of the inner query inside the call, or inside OVER (...): a query around it "
+    "does not keep it."
+)
 _SUMS = frozenset({"float_accumulating", "sum_family"})
 _EXACT = ("DECIMAL", "INT", "HUGEINT")
 
@@ -51,6 +58,9 @@ def aggregate_need(
     reason = "aggregate_ties" if orders else "unordered_aggregate"
     verb = "depends on the order of rows"
     message = f"{name} {verb}, and its ORDER BY can leave ties" if orders else f"{name} {verb}"
+    if block.ordered and not orders and name in _KEEPS_ORDER:
+        where = places.offset(node)
+        return Need(reason, "sql.unordered_aggregate", message, where, remedy=INNER_ORDER)
     edits = _by_arguments(places, node, orders)
     return Need(reason, "sql.unordered_aggregate", message, places.offset(node), edits)
 

@@ -18,12 +18,15 @@ from tieout.executor.sql.orders_places import Call, Places, Spec
 from tieout.executor.sql.orders_texts import Ordering
 from tieout.executor.sql.session import quoted
 from tieout.executor.sql.shape import Node, arguments, as_node, names, nodes, word
-from tieout.executor.sql.ties_aggregates import depends_on_order
+from tieout.executor.sql.ties_aggregates import INNER_ORDER, depends_on_order
 from tieout.executor.sql.ties_blocks import covered, one_grouping
 
 ORDERED_WINDOW = "ordered_window"
 WALKS = frozenset({"row_number", "lag", "lead", "ntile", "fill"})
 """Walk the rows of the partition in the order of the window, whatever the frame."""
+RANKS = frozenset({"rank", "rank_dense", "dense_rank", "percent_rank", "cume_dist"})
+"""Give rows that tie one value: another order would change it. Without an order inside the call
+they, and what walks, heed no frame."""
 _PEERS = frozenset({"GROUP", "TIES"})
 _BASES_MAX = 8
 """Windows that continue windows; more is no usual query."""
@@ -75,8 +78,11 @@ def window_need(
     rows = any("_ROWS" in word(node, key) for key in ("start", "end"))
     walks, reads = name in WALKS, _reads_frame(name)
     edits: list[Edit | None] = []
+    ranks = name in RANKS
+    rows = rows and not (walks and not own) and not (ranks and not own)
     if (rows or (walks and not own)) and not window.told(orders):
-        usable = name != "fill" and word(node, "exclude_clause") not in _PEERS
+        peers = ranks or (rows and word(node, "exclude_clause") in _PEERS)
+        usable = name != "fill" and not peers
         edits.append(_continued(window) if usable else None)
     if own:
         inside = (walks or reads) and not _settled(window, own)
@@ -89,8 +95,11 @@ def window_need(
     if orders or own:
         message = f"the ORDER BY of {name} can leave ties"
         return Need("window_ties", "sql.window_ties", message, places.offset(node), found)
-    message = f"{name} needs an order of rows"
-    return Need("unordered_window", "sql.unordered_window", message, places.offset(node), found)
+    message, remedy = f"{name} needs an order of rows", ""
+    if block.ordered:
+        found, remedy = (), INNER_ORDER
+    where = places.offset(node)
+    return Need("unordered_window", "sql.unordered_window", message, where, found, remedy)
 
 
 def _reads_frame(name: str) -> bool:
