@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tieout.executor.errors import ExecutorError
+from tieout.artifacts.errors import RoomError
 from tieout.executor.sql.refusal import WHY
 from tieout.executor.sql.validate import SqlRefused, ValidatedSql
 from tieout.executor.sql.verdict import REASON_OF_CODE, REASONS, Reason, Standing, Verdict
@@ -45,20 +45,25 @@ def verdict_members(verdict: Verdict) -> dict[str, Json]:
     return {
         "standing": verdict.standing.value,
         "reasons": _reasons(verdict.reasons),
-        "rewrites": [
-            {
-                "name": rewrite.name,
-                "removed": rewrite.removed,
-                "inserted": rewrite.inserted,
-                "line": rewrite.line,
-                "column": rewrite.column,
-            }
-            for rewrite in verdict.rewrites
-        ],
+        "rewrites": rewrites_of(verdict),
     }
 
 
-def refusal_members(error: ExecutorError) -> dict[str, Json]:
+def rewrites_of(verdict: Verdict) -> list[Json]:
+    """What was changed, in order of place."""
+    return [
+        {
+            "name": rewrite.name,
+            "removed": rewrite.removed,
+            "inserted": rewrite.inserted,
+            "line": rewrite.line,
+            "column": rewrite.column,
+        }
+        for rewrite in verdict.rewrites
+    ]
+
+
+def refusal_members(error: RoomError) -> dict[str, Json]:
     """A refusal: code, place in the asked text, way out; `standing` null where none was judged."""
     line, column = getattr(error, "line", None), getattr(error, "column", None)
     reasons = reasons_of(error)
@@ -74,7 +79,7 @@ def refusal_members(error: ExecutorError) -> dict[str, Json]:
     }
 
 
-def reasons_of(error: ExecutorError) -> tuple[Reason, ...]:
+def reasons_of(error: RoomError) -> tuple[Reason, ...]:
     """Why a refused text is no function of the data; some codes are such a reason themselves."""
     if not isinstance(error, SqlRefused):
         return ()

@@ -5,12 +5,15 @@ Source: DESIGN §6. The text is canonical JSON, so a rebuilt prompt is equal byt
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tieout.artifacts.address import Address
 from tieout.artifacts.errors import RoomError
 from tieout.artifacts.store import Store
 from tieout.artifacts.table import HIDDEN_PREFIX
 from tieout.artifacts.table_reader import TableHead, TableReader
 from tieout.artifacts.values import cell_text
+from tieout.executor.check_document import refusal_members
 from tieout.executor.limits import Limits
 from tieout.ledger.canon import Json, encode
 
@@ -32,12 +35,13 @@ def observe(
     complete: bool,
     totals: tuple[tuple[str, str], ...],
     limits: Limits,
-    rewrites: tuple[str, ...] = (),
+    rewrites: Sequence[Json] = (),
     ties: str = "",
     unseen: int = 0,
 ) -> bytes:
     """The observation of a table artifact. reader: what the store gave back (`read_back`).
 
+    rewrites: what was changed in the text before it ran, with places in it as asked.
     ties: what the countercheck of an added order found; "" when there was none to make.
     unseen: documents that as_of keeps from the question; absence is not said of them.
     """
@@ -81,12 +85,19 @@ def _cut(text: str | None, chars_max: int) -> str | None:
 
 
 def refusal_text(error: RoomError, *, step: str, line: int | None, column: int | None) -> bytes:
-    """A refusal or failure as the model is shown it: code, place, reason, way out."""
+    """A refusal or failure as the model is shown it: code, place, reason, way out.
+
+    As in the document of a check: `why` says what the code means, `reasons` why the text is no
+    function of the data; both only where there is something to say.
+    """
+    members = refusal_members(error)
+    said = {name: members[name] for name in ("why", "reasons") if members[name]}
     return encode(
         {
             "refused": step,
             "code": error.code,
             "message": error.message,
+            **said,
             "line": line,
             "column": column,
             "way_out": error.remedy,

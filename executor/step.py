@@ -8,7 +8,7 @@ through the receipt (record.py).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -16,6 +16,7 @@ from typing import Final
 from tieout.artifacts.address import Address
 from tieout.artifacts.errors import ArtifactError
 from tieout.artifacts.table import Column, TableArtifact, canonical
+from tieout.executor.check_document import rewrites_of
 from tieout.executor.countercheck import Ties, ties
 from tieout.executor.engine import Engine, TableBytes
 from tieout.executor.errors import ExecutorError, Exit
@@ -41,6 +42,7 @@ from tieout.executor.search import search
 from tieout.executor.sql.validate import ColumnOrigin, RowOrigin, SqlRefused
 from tieout.executor.text_origins import text_origins
 from tieout.executor.world import Pinned, StepResult, World, is_known
+from tieout.ledger.canon import Json
 from tieout.ledger.row import ExecutorInfo, Input, Kind, Outcome, Position, Status
 
 OBSERVATION: Final = "observation"
@@ -86,7 +88,7 @@ class _Ran:
     complete: bool = True
     executed: bytes | None = None
     parts: tuple[Made, ...] = ()
-    rewrites: tuple[str, ...] = ()
+    rewrites: Sequence[Json] = ()
     ties: Ties = Ties.IMPOSSIBLE
     tied: bool = False
     source: str = ""
@@ -149,7 +151,7 @@ def _sql(bench: Bench, world: World, step: SqlStep) -> _Ran:
             Made("formatted", validated.formatted.encode("utf-8"), SQL_MEDIA),
             Made("validation", validation_document(validated, found), JSON_MEDIA),
         ),
-        rewrites=validated.rewrites,
+        rewrites=rewrites_of(validated.verdict),
         ties=found,
         tied=found is Ties.DECIDED or any(s.tied for n in wanted if (s := world.steps.get(n))),
         key=tuple(step.key),
