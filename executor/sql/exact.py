@@ -16,6 +16,7 @@ from tieout.executor.sql.exact_places import CHAINED, Places, place, raw_place, 
 from tieout.executor.sql.exact_proof import EXACT_AVERAGE, EXACT_DIVISION
 from tieout.executor.sql.exact_sums import sums
 from tieout.executor.sql.exact_types import (
+    INTEGERS,
     PLACES,
     Exact,
     arguments_of,
@@ -31,6 +32,14 @@ from tieout.executor.sql.shape import Node, arguments, as_node, names, nodes, wo
 
 AVERAGES = frozenset({"avg", "mean"})
 DIVISIONS = frozenset({"/"})
+EXACT_NAMES = frozenset(
+    {
+        *INTEGERS,
+        *("DECIMAL", "NUMERIC", "DEC", "INT", "INT1", "INT2", "INT4", "INT8"),
+        *("INT16", "INT32", "INT64", "INT128", "LONG", "SHORT", "SIGNED"),
+    }
+)
+"""Names of exact types, as a text may write them."""
 Types = tuple[Exact, Exact]
 
 
@@ -135,12 +144,19 @@ def _operand(bound: Node, node: Node, places: Places) -> Exact | None:
     written = places.at.get(at, ())
     if not written:
         return None
-    if any(word(n, "class") == "CAST" for n in written):
-        engine = name_of(inner) == "__cast" and raw_place(inner) == at
+    casts = [n for n in written if word(n, "class") == "CAST"]
+    if casts:  # the engine's own is told by its type: the written one may have left no trace
+        engine = not any(_is_float_cast(n) for n in casts)
         return exact_type(return_type(inner if engine else bound))
     if any(_is_macro(n) for n in written) and raw_place(inner) != at:
         return None
     return exact_type(return_type(inner))
+
+
+def _is_float_cast(node: Node) -> bool:
+    """Whether a written cast is one to a float, or to a type that is not known here."""
+    kind = as_node(node.get("type_expr") or {})
+    return word(kind, "type_name").upper() not in EXACT_NAMES
 
 
 def _is_macro(node: Node) -> bool:
