@@ -64,6 +64,7 @@ class _Window:
         if self.groups is None:
             return self.block.total(self.block.plain(given))
         given += [a for a in map(self.named, given) if a is not None]
+        given += [arguments(e)[0] for e in given if _is_least(e)]
         settled = all(any(same(g, e) for e in given) for g in self.groups)
         return settled and one_grouping(self.of)
 
@@ -251,15 +252,31 @@ def _groups(window: _Window, given: list[Node]) -> Ordering | None:
     listed = window.places.item_texts(items)
     by_item = dict(zip(map(id, items), listed, strict=False))
     written = window.places.group_texts(nodes(window.of.get("group_expressions")))
+    forced = word(window.of, "aggregate_handling") == "FORCE_AGGREGATES"
     texts: list[str] = []
     for place, group in enumerate(groups):
         if any(same(group, e) for e in given):
             continue
-        text = _group(window, group, by_item.get(id(group)) or (written[place] if written else ""))
+        shown = by_item.get(id(group)) or (written[place] if written else "")
+        text = _in_group_by_all(group, shown) if forced else _group(window, group, shown)
         if text is None:
             return None
         texts.append(text)
     return Ordering(tuple(texts))
+
+
+def _is_least(expression: Node) -> bool:
+    """Whether an expression is min(x): of a group's own expression, that is its one value."""
+    plain = not expression.get("distinct") and not expression.get("filter")
+    named = word(expression, "class") == "FUNCTION" and word(expression, "function_name") == "min"
+    return named and plain and len(arguments(expression)) == 1
+
+
+def _in_group_by_all(group: Node, written: str) -> str | None:
+    """A group under GROUP BY ALL, where a plain column beside an aggregate would be a group."""
+    if word(group, "class") == "COLUMN_REF":
+        written = ".".join(quoted(part) for part in names(group))
+    return f"min({written})" if written else None
 
 
 def _group(window: _Window, group: Node, written: str) -> str | None:
