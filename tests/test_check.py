@@ -108,7 +108,8 @@ def test_a_refused_query_begins_with_a_line_for_editors(said, here, capsys):
         "  2 │  now() AS t",
         "    │  ^",
         "  why        It reads the clock, so that the result would differ from day to day.",
-        "  way out    Write the date as a literal, such as DATE '2026-06-30'.",
+        "  way out    Write the date as a literal, such as DATE '2026-06-30'; a question's as_of sets"
+        " the clock.",
         "  reason     2:2 clock: it reads the clock",
     ]
     (here / "q.sql").unlink()
