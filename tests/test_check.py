@@ -15,6 +15,7 @@ from end_to_end.small import CATALOG, answer, figure, make, plan, sql, steps
 from tieout import open_workspace
 from tieout.check import CONTEXT_CHARS, check, checked_document, pointed
 from tieout.cli import start
+from tieout.executor.sql.refusal import WAYS_OUT
 
 ADMITTED = {
     "format", "verdict", "standing", "reasons", "rewrites", "tables", "columns", "functions",
@@ -108,8 +109,7 @@ def test_a_refused_query_begins_with_a_line_for_editors(said, here, capsys):
         "  2 │  now() AS t",
         "    │  ^",
         "  why        It reads the clock, so that the result would differ from day to day.",
-        "  way out    Write the date as a literal, such as DATE '2026-06-30'; a question's as_of sets"
-        " the clock.",
+        f"  way out    {WAYS_OUT['sql.clock']}",
         "  reason     2:2 clock: it reads the clock",
     ]
     (here / "q.sql").unlink()
