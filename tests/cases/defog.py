@@ -25,6 +25,7 @@ from tieout.executor.engine import Engine, EngineLimits, TableBytes
 from tieout.executor.errors import ExecutorError
 from tieout.executor.sql.refusal import SqlRefused
 from tieout.executor.sql.validate import GrantedColumn, GrantedTable
+from tieout.executor.sql.verdict import Standing
 
 FOLDER: Final = Path("data", "defog")
 AS_OF: Final = "2026-11-30"
@@ -126,7 +127,9 @@ def outcome_of(engine: Engine, gold: Gold, database: Database) -> Outcome:
     names = tuple(dict.fromkeys(reason.name for reason in verdict.reasons))
     try:
         ours = engine.run(admitted, database.bytes).table
-        differs = _difference(ours, _plain(gold.sql, database), exact=not verdict.rewrites)
+        differs = difference(
+            ours, _plain(gold.sql, database), exact=verdict.standing == Standing.FUNCTION
+        )
     except (ExecutorError, duckdb.Error) as error:
         differs = f"not run: {str(error).splitlines()[0]}"
     return Outcome(gold, verdict.standing, True, names, verdict.names, differs)
@@ -150,7 +153,7 @@ def _stream(table: Arrow) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _difference(ours: Arrow, plain: Arrow, *, exact: bool) -> str:
+def difference(ours: Arrow, plain: Arrow, *, exact: bool) -> str:
     """ "" when both hold the same bag of rows; numbers may differ a little unless exact."""
     if ours.num_columns != plain.num_columns:
         return f"{ours.num_columns} columns, not {plain.num_columns}"

@@ -16,6 +16,7 @@ from tieout.executor.engine import Engine, EngineLimits
 from tieout.executor.errors import ExecutorError
 from tieout.executor.sql.refusal import SqlRefused
 from tieout.executor.sql.validate import GrantedColumn, GrantedTable
+from tieout.executor.sql.verdict import Standing
 
 SQL_KIND: Final = "sql"
 ATTACKS: Final = Path("sql", "attacks.jsonl")
@@ -100,7 +101,7 @@ def _meets(end: str, expected: str) -> bool:
 def _golds(db: str, found: Sequence[Outcome], known: Mapping[str, Mapping[str, object]]) -> Verdict:
     name = f"{SQL_KIND}/defog-{db}"
     admitted = [outcome for outcome in found if outcome.admitted]
-    rewritten = sum(bool(outcome.rewrites) for outcome in admitted)
+    rewritten = sum(outcome.standing == Standing.REWRITTEN for outcome in admitted)
     told = f"{len(admitted)} of {len(found)} admitted, {rewritten} rewritten"
     wrong = [
         f"{outcome.gold.id}: {outcome.differs or outcome.standing}"

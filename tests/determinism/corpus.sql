@@ -318,7 +318,9 @@ SELECT id, pow(1.0 + id / 1000000, 365) AS p FROM t
 -- lib-04 | libm | function |
 SELECT id, CAST(ln(abs(x) + 1) AS DECIMAL(38, 12)) AS l FROM t
 -- lib-05 | libm | rewritten | inexact_division
-SELECT id, CAST(pow(1.0 + id / 1000000, 365) AS DECIMAL(38, 9)) AS p, CAST(exp(id / 1000) AS DECIMAL(38, 9)) AS e FROM t
+SELECT id, CAST(pow(1.0 + id / 1000000, 365) AS DECIMAL(13, 9)) AS p, CAST(exp(id / 1000) AS DECIMAL(13, 8)) AS e FROM t
+-- lib-08 | libm | refused | processor
+SELECT id, CAST(exp(id / 1000) AS DECIMAL(38, 12)) AS e FROM t
 -- lib-06 | libm | refused | processor
 SELECT id, sin(id) AS s, log10(id + 1) AS l, tanh(id / 10000) AS h FROM t
 -- lib-07 | libm | function |

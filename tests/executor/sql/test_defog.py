@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from cases.defog import Outcome, outcomes
+from cases.defog import Outcome, difference, outcomes
 
 from tieout.executor.sql.verdict import REASONS, REWRITES, Standing
 
@@ -16,6 +18,33 @@ KNOWN = json.loads(Path(__file__).with_name("defog_refusals.json").read_text("ut
 GOLDS = 308
 ADMITTED_MIN = 300
 FUNCTIONS_MIN = 190
+
+
+ONE = pa.table({"name": ["a", "b"], "amount": [1.0, 2.0]})
+OTHERS = {
+    "rows turned round": (ONE.take([1, 0]), "", ""),
+    "a last digit": (
+        pa.table({"n": ["a", "b"], "m": [1.0, 2.0000000000000004]}),
+        "other values",
+        "",
+    ),
+    "a cent": (pa.table({"n": ["a", "b"], "m": [1.0, 2.01]}), "other values", "other values"),
+    "another name": (pa.table({"n": ["a", "c"], "m": [1.0, 2.0]}), "other values", "other values"),
+    "a NULL": (pa.table({"n": ["a", "b"], "m": [1.0, None]}), "other values", "other values"),
+    "a row less": (ONE.slice(1), "1 rows, not 2", "1 rows, not 2"),
+    "a column less": (ONE.select([0]), "1 columns, not 2", "1 columns, not 2"),
+    "an exact number": (
+        pa.table({"n": ["a", "b"], "m": [Decimal("1.00"), Decimal("2.00")]}),
+        "other values",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize(("other", "exactly", "nearly"), OTHERS.values(), ids=list(OTHERS))
+def test_what_counts_as_another_result(other, exactly, nearly):
+    assert difference(other, ONE, exact=True) == exactly
+    assert difference(other, ONE, exact=False) == nearly
 
 
 @pytest.fixture(scope="module")
