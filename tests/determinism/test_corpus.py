@@ -20,11 +20,11 @@ from tieout.executor.sql.refusal import SqlRefused
 from tieout.executor.sql.verdict import REASONS, Standing
 
 QUERIES_MIN = 150
-SAMPLED = 40
+SAMPLED = 120
 SEED = 3
 DIFFERING_MIN = 30
 """Of the whole corpus; with fewer, the variations would not vary enough to prove anything."""
-SAMPLED_DIFFERING_MIN = 5
+SAMPLED_DIFFERING_MIN = 30
 
 
 PENDING = frozenset(
