@@ -246,6 +246,8 @@ def answer(
         failed = "engine.input"
     except RecursionError:
         failed = "sql.too_complex"
+    except ImportError:  # a module that something wanted late: no file can be opened any more
+        failed = "engine.failed"
     return {"failed": failed}, []
 
 

@@ -63,7 +63,7 @@ def fill(draft: AnswerDraft, world: World, question: str) -> tuple[Answer, tuple
     With problems the answer has status failed and shows at each unfilled place what is wrong;
     the caller sends the draft back or, at its bound, delivers it so.
     """
-    numbers = QuestionNumbers.of(question)
+    numbers = QuestionNumbers.of(question, world.as_of or "")
     problems: list[Problem] = []
     figures: dict[str, Figure] = {}
     quotes: dict[str, SpanCitation] = {}

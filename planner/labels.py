@@ -28,6 +28,9 @@ days, and the scales thousand, basis points, million, billion. Their negatives c
 Reading: TypeAlias = tuple[Decimal, str, str | None, str | None, str | None]
 """What a number says: value, kind, unit, scale word, and why the reading is not certain."""
 
+_ENDS_OF_DAY: Final = ("23:59:59.999999", "23:59:59.999999+00")
+"""The moment that a clock shows under an as_of: the end of that day."""
+
 _PLAIN: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 """A number as anyone would write it: no leading zeros, plus sign, exponent, space, separator."""
 
@@ -38,16 +41,18 @@ class QuestionNumbers:
 
     values: of all of them, for the literals of a plan. readings: with kind, unit and scale.
     names: what has no value of its own, as printed: dates, times, identifiers. numbered: what
-    follows a word that says what it numbers, "1010" of "account 1010".
+    follows a word that says what it numbers, "1010" of "account 1010". as_of: the question's date,
+    which the clock of its queries shows; "" without one.
     """
 
     values: frozenset[Decimal]
     readings: frozenset[Reading]
     names: frozenset[str]
     numbered: frozenset[str]
+    as_of: str = ""
 
     @classmethod
-    def of(cls, text: str) -> QuestionNumbers:
+    def of(cls, text: str, as_of: str = "") -> QuestionNumbers:
         """Read the numbers of a question."""
         tokens = find_numbers(text)
         return cls(
@@ -55,6 +60,7 @@ class QuestionNumbers:
             readings=frozenset(r for t in tokens if (r := _reading(t)) is not None),
             names=frozenset(name for t in tokens for name in _names(t)),
             numbered=frozenset(_last_word(t) for t in tokens if t.kind == "label"),
+            as_of=as_of,
         )
 
     def holds(self, token: NumberToken) -> bool:
@@ -109,9 +115,16 @@ _YEAR: Final = re.compile(rf"(?<!\d){YEAR}(?!\d)")
 def literal_label(literal: str, question: QuestionNumbers) -> Label:
     """The label of a literal in a plan: stands in the question, is a convention, or neither.
 
+    The as_of date is the question's own, also as the moment that a clock shows.
+
     Only a number in its plain spelling is one of either: '007', '+7' and '7 ' spell something
     else as a text, and a literal in quotes was a part of a longer text ('4' || '5').
     """
+    if question.as_of and literal in {
+        question.as_of,
+        *(f"{question.as_of} {end}" for end in _ENDS_OF_DAY),
+    }:
+        return Label.QUESTION
     if not _PLAIN.fullmatch(literal):
         return Label.UNSOURCED
     value = Decimal(literal)

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import re
 
+# sqlglot loads these when it first meets what needs them; a child in its sandbox opens no file.
+import sqlglot.optimizer.annotate_types
+import sqlglot.optimizer.normalize_identifiers
+import sqlglot.optimizer.scope
+import sqlglot.optimizer.simplify
+import sqlglot.transforms  # noqa: F401
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token as SecondToken

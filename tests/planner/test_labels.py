@@ -93,3 +93,19 @@ def test_the_weakest_label():
 def test_numbers_of_the_question(text, held):
     (token,) = find_numbers(f"It is {text} then")
     assert ASKED.holds(token) is held
+
+
+@pytest.mark.parametrize(
+    ("literal", "label"),
+    [
+        ("2026-06-30", Label.QUESTION),
+        ("2026-06-30 23:59:59.999999+00", Label.QUESTION),
+        ("2026-06-29", Label.UNSOURCED),
+        # In quotes it is a part of a longer text: length('2026-06-30') is nobody's number.
+        ("'2026-06-30'", Label.UNSOURCED),
+    ],
+)
+def test_the_day_that_the_clock_shows_is_the_questions(literal, label):
+    asked = QuestionNumbers.of("How old are the open invoices?", "2026-06-30")
+    assert literal_label(literal, asked) is label
+    assert literal_label(literal, ASKED) is Label.UNSOURCED
