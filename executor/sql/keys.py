@@ -65,6 +65,15 @@ class Block:
         """Whether FROM is one query whose rows were put in an order."""
         return len(self.relations) == 1 and self.relations[0].ordered
 
+    @property
+    def known(self) -> bool:
+        """Whether the columns of all relations are known."""
+        return all(relation.columns is not None for relation in self.relations)
+
+    def holds(self, name: str) -> bool:
+        """Whether a relation is known to have a column of a name, in lower case."""
+        return any(name in (relation.columns or {}) for relation in self.relations)
+
     def resolve(self, parts: list[str]) -> Column | None:
         """The column that a reference names here, None when it cannot be told."""
         low = [p.lower() for p in parts]
@@ -75,7 +84,7 @@ class Block:
                     return (place, low[1]) if known else None
         if len(low) != 1 or low[0] in self.opaque:
             return None
-        if any(relation.columns is None for relation in self.relations):
+        if not self.known:
             return None
         for place, relation in enumerate(self.relations):
             if low[0] in (relation.columns or {}):

@@ -81,7 +81,9 @@ def same(left: Json, right: Json) -> bool:
         if left.get("class") == right.get("class") == "COLUMN_REF":
             return _same_column(names(left), names(right))
         keys = left.keys() - _PLACES
-        return keys == right.keys() - _PLACES and all(same(left[k], right[k]) for k in keys)
+        if keys != right.keys() - _PLACES or left.get("literal") != right.get("literal"):
+            return False  # of a literal, case counts
+        return all(same(left[k], right[k]) for k in keys)
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, str) and isinstance(right, str) and left.lower() == right.lower():

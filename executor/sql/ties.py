@@ -31,6 +31,7 @@ from tieout.executor.sql.ties_blocks import (
     groups_of,
     keyed_of_select,
     listed,
+    one_grouping,
     outputs_of,
     own_parts,
 )
@@ -168,7 +169,7 @@ class _Ties:
         items = nodes(node.get("select_list"))
         block.aliases = {word(i, "alias").lower(): i for i in items if word(i, "alias")}
         outputs = outputs_of(items, block)
-        groups = groups_of(node, items)
+        groups = groups_of(node, items, block)
         for part in ("select_list", "where_clause", "having", "qualify", "modifiers"):
             self._expressions(node.get(part), block, groups, of=node)
         self._expressions(node.get("group_expressions"), block, None)
@@ -281,7 +282,8 @@ class _Ties:
                 need = window_need(self.places, node, block, groups, of or {})
             elif node.get("class") == "FUNCTION" and functions.groups(word(node, "function_name")):
                 self.seen.add(id(node))
-                need = aggregate_need(self.places, node, block, groups)
+                once = groups if one_grouping(of or {}) else None  # a total spans all groups
+                need = aggregate_need(self.places, node, block, once)
             self.needs += [need] if need is not None else []
         for child in children(node):
             self._expressions(child, block, groups, of)

@@ -12,6 +12,7 @@ from tieout.executor.sql.literals import same
 from tieout.executor.sql.shape import (
     Json,
     Node,
+    arguments,
     as_node,
     children,
     column_refs,
@@ -22,6 +23,10 @@ from tieout.executor.sql.shape import (
 from tieout.executor.sql.stars import name_list
 
 _MAKES_ROWS = frozenset({"unnest", "generate_subscripts"})
+_LISTS = frozenset({"list_value", "range", "generate_series", "string_split", "list_distinct"})
+"""Functions that give a list."""
+_OPEN: Node = {"class": "OPEN"}
+"""An expression that is not known, and so like no other."""
 _STAR_PARTS = ("columns", "expr", "replace_list", "rename_list")
 
 
@@ -79,20 +84,27 @@ def makes_rows(items: list[Node]) -> bool:
     return any(word(part, "function_name").lower() in _MAKES_ROWS for part in parts)
 
 
-def groups_of(node: Node, items: list[Node]) -> list[Node] | None:
-    """What the rows of a grouped block are told apart by; None when it is not grouped."""
+def groups_of(node: Node, items: list[Node], block: Block) -> list[Node] | None:
+    """What the rows of a grouped block are told apart by; None when it is not grouped.
+
+    A name is a column of FROM before it is one of the result's; where FROM is not known, neither.
+    """
     given = nodes(node.get("group_expressions"))
     if word(node, "aggregate_handling") not in ("", "STANDARD_HANDLING"):
         return [i for i in items if not _holds_aggregate(i) and not _holds_window(i)]
     if not given:
         return [] if node.get("having") or any(map(_holds_aggregate, items)) else None
     found = []
-    aliases = {word(i, "alias").lower(): i for i in items if word(i, "alias")}
     for group in given:
         literal = as_node(group.get("literal") or {})
         place = int(str(literal["text"])) if literal.get("kind") == "INTEGER" else 0
-        by_name = aliases.get(names(group)[0].lower()) if len(names(group)) == 1 else None
-        found.append(items[place - 1] if 0 < place <= len(items) else by_name or group)
+        alone = names(group)[0].lower() if len(names(group)) == 1 else ""
+        if 0 < place <= len(items):
+            found.append(items[place - 1])
+        elif alone in block.aliases and not block.holds(alone):
+            found.append(block.aliases[alone] if block.known else _OPEN)
+        else:
+            found.append(group)
     return found
 
 
@@ -107,9 +119,7 @@ def outputs_of(items: list[Node], block: Block) -> list[Output] | None:
     found: list[Output] = []
     for place, item in enumerate(items):
         if word(item, "class") != "STAR":
-            column = block.resolve(names(item)) if word(item, "class") == "COLUMN_REF" else None
-            own = names(item)[-1].lower() if names(item) else f"?{place}"
-            found.append(Output(word(item, "alias").lower() or own, column, item))
+            found.append(_output(place, item, block))
             continue
         if any(item.get(k) for k in _STAR_PARTS):
             return None
@@ -126,7 +136,45 @@ def outputs_of(items: list[Node], block: Block) -> list[Output] | None:
             found += [
                 Output(n, None if n in block.opaque and not only else (at, n), None) for n in shown
             ]
-    return found
+    return None if _repeated(items, block) else found
+
+
+def written_of(items: list[Node], block: Block) -> list[Output] | None:
+    """The result columns beside those of stars; None when a star gives names of its own."""
+    renaming = any(item.get(key) for item in items for key in ("replace_list", "rename_list"))
+    pairs = [(n, i) for n, i in enumerate(items) if word(i, "class") != "STAR" or word(i, "alias")]
+    opaque = renaming or _repeated(items, block)
+    return None if opaque else [_output(n, i, block) for n, i in pairs]
+
+
+def _output(place: int, item: Node, block: Block) -> Output:
+    column = block.resolve(names(item)) if word(item, "class") == "COLUMN_REF" else None
+    own = names(item)[-1].lower() if names(item) else f"?{place}"
+    return Output(word(item, "alias").lower() or own, column, item)
+
+
+def _repeated(items: list[Node], block: Block) -> bool:
+    """Whether an expression may stand for several columns, which have names of their own.
+
+    upper(COLUMNS(...)) does, and unnest of a struct.
+    """
+    return any(
+        (word(part, "class") == "STAR" and part is not item) or _spreads(part, block)
+        for item in items
+        for part in own_parts(item)
+    )
+
+
+def _spreads(call: Node, block: Block) -> bool:
+    """Whether it is an unnest(...) of what is not seen to be a list."""
+    if word(call, "function_name").lower() != "unnest":
+        return False
+    given = arguments(call)
+    if len(given) != 1:
+        return True
+    column = block.resolve(names(given[0])) if names(given[0]) else None
+    kind = block.kind(column) if column is not None else ""
+    return not kind.endswith("]") and word(given[0], "function_name").lower() not in _LISTS
 
 
 def keyed_of_select(
@@ -171,22 +219,50 @@ def takes_all(expression: Node) -> bool:
 
 def covers(orders: list[Node], outputs: list[Output], keys: tuple[frozenset[str], ...]) -> bool:
     """Whether an ORDER BY names every output column, or a key of the result, or ALL."""
-    named = {output.name for output in outputs if output.constant}
+    named = {place for place, output in enumerate(outputs) if output.constant}
     for expression in orders:
         if takes_all(expression):
             return True
         literal = as_node(expression.get("literal") or {})
         if literal.get("kind") == "INTEGER":
-            place = int(str(literal["text"])) - 1
-            named |= {outputs[place].name} if 0 <= place < len(outputs) else set()
-        for output in outputs:
-            names_it = word(expression, "class") == "COLUMN_REF" and (
-                names(expression)[-1].lower() == output.name
-            )
-            copied = output.expression is not None and same(output.expression, expression)
-            if copied or (names_it and len(names(expression)) == 1):
-                named.add(output.name)
-    return {o.name for o in outputs} <= named or any(key <= named for key in keys)
+            named |= {int(str(literal["text"])) - 1}
+        elif by_name(expression, outputs):
+            called = by_name(expression, outputs)
+            named |= set(called) if len(called) == 1 else set()
+        else:
+            given = ((place, output.expression) for place, output in enumerate(outputs))
+            named |= {place for place, e in given if e is not None and same(e, expression)}
+    found = {output.name for place, output in enumerate(outputs) if place in named}
+    return named >= set(range(len(outputs))) or any(key <= found for key in keys)
+
+
+def by_name(expression: Node, outputs: list[Output]) -> list[int]:
+    """The places of the result columns that an ORDER BY expression names.
+
+    A name alone is a column of the result before it is one of FROM; inside an expression it is
+    one of FROM (measured).
+    """
+    if word(expression, "class") != "COLUMN_REF" or len(names(expression)) != 1:
+        return []
+    name = names(expression)[0].lower()
+    return [place for place, output in enumerate(outputs) if output.name == name]
+
+
+def sources(orders: list[Node], outputs: list[Output]) -> tuple[list[Node], set[Column]]:
+    """What an ORDER BY means in terms of FROM: expressions there, and columns.
+
+    A name alone that several result columns have is left out.
+    """
+    expressions, columns = list[Node](), set[Column]()
+    for expression in orders:
+        called = by_name(expression, outputs)
+        if not called:
+            expressions.append(expression)
+        elif len(called) == 1:
+            output = outputs[called[0]]
+            expressions += [output.expression] if output.expression is not None else []
+            columns |= {output.column} if output.column is not None else set()
+    return expressions, columns
 
 
 def covered(given: list[Node], orders: list[Node], block: Block, *, grouped: bool) -> bool:

@@ -12,8 +12,16 @@ from tieout.executor.sql.needs import Need
 from tieout.executor.sql.order import is_total
 from tieout.executor.sql.orders_places import Places
 from tieout.executor.sql.orders_texts import TURNED, Ordering
-from tieout.executor.sql.shape import Node, as_node, names, nodes, word
-from tieout.executor.sql.ties_blocks import Output, covers, makes_rows, one_grouping
+from tieout.executor.sql.shape import Node, as_node, nodes, word
+from tieout.executor.sql.ties_blocks import (
+    Output,
+    covers,
+    makes_rows,
+    one_grouping,
+    sources,
+    takes_all,
+    written_of,
+)
 
 ORDERED_LIMIT = "ordered_limit"
 TOTAL_ORDER = "total_order"
@@ -98,17 +106,20 @@ def _listed(order: Node) -> list[Node]:
 
 def _tells(cut: Cut, orders: list[Node]) -> bool:
     """Whether no two different rows of the result tie in an ORDER BY."""
-    if is_total(orders, cut.columns or ("",)):
+    if any(map(takes_all, orders)):
+        return True
+    if cut.columns is not None and is_total(orders, cut.columns):
         return True
     if cut.outputs is not None and covers(orders, cut.outputs, cut.found.keys):
         return True
     if word(cut.node, "type") != "SELECT_NODE":
         return False
+    outputs = cut.outputs or written_of(nodes(cut.node.get("select_list")), cut.block)
+    if outputs is None:
+        return False
+    given, columns = sources(orders, outputs)
     if cut.groups is not None:
-        aliases = cut.block.aliases
-        named = [aliases[w] for w in _words(orders) if w in aliases]
-        together = orders + named
-        settled = all(any(same(g, o) for o in together) for g in cut.groups)
+        settled = all(any(same(g, o) for o in given) for g in cut.groups)
         return bool(cut.groups) and settled and one_grouping(cut.node)
     distinct = any(
         word(m, "type") == "DISTINCT_MODIFIER" and not m.get("distinct_on_targets")
@@ -117,14 +128,8 @@ def _tells(cut: Cut, orders: list[Node]) -> bool:
     return (
         not distinct
         and not makes_rows(nodes(cut.node.get("select_list")))
-        and cut.block.total(cut.block.plain(orders))
+        and cut.block.total(columns | cut.block.plain(given))
     )
-
-
-def _words(expressions: list[Node]) -> Iterator[str]:
-    for expression in expressions:
-        if word(expression, "class") == "COLUMN_REF" and len(names(expression)) == 1:
-            yield names(expression)[0].lower()
 
 
 def _unordered(places: Places, modifier: Node) -> Need:
@@ -174,9 +179,9 @@ def _tied(places: Places, cut: Cut, modifier: Node, order: Node, rewrite: str) -
 
 
 def _sequence(places: Places, cut: Cut, order: Node) -> list[Need]:
-    """The outermost ORDER BY, when it does not name each column of the result."""
+    """The outermost ORDER BY, when two different rows of the result may tie in it."""
     orders = _listed(order)
-    if is_total(orders, cut.columns or ()):
+    if _tells(cut, orders):
         return []
     at, added = places.order_end(orders), _places_of(cut)
     edits: tuple[Edit, ...] = ()

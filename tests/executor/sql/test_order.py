@@ -27,8 +27,8 @@ CASES = [
         "SELECT id FROM bank ORDER BY memo || '; LIMIT 2', 1",
     ),
     (
-        "FROM bank SELECT DISTINCT memo, id ORDER BY id",
-        "FROM bank SELECT DISTINCT memo, id ORDER BY id, 1, 2",
+        "FROM bank SELECT DISTINCT memo, dt ORDER BY dt",
+        "FROM bank SELECT DISTINCT memo, dt ORDER BY dt, 1, 2",
     ),
 ]
 
@@ -47,6 +47,7 @@ def test_the_order_is_made_total_in_its_place(asked, executed, validate):
         "SELECT id, memo FROM bank ORDER BY ALL",
         "SELECT id, memo FROM bank ORDER BY memo, id",
         "SELECT id AS a, memo FROM bank ORDER BY 2 DESC, A",
+        "SELECT id, memo FROM bank ORDER BY id",
         "SELECT id FROM bank",
     ],
 )
@@ -59,8 +60,8 @@ def test_a_total_order_is_left_alone(sql, validate):
     ("asked", "executed"),
     [
         (
-            "(SELECT id, memo FROM bank ORDER BY id)",
-            "(SELECT id, memo FROM bank ORDER BY id, 1, 2)",
+            "(SELECT dt, memo FROM bank ORDER BY dt)",
+            "(SELECT dt, memo FROM bank ORDER BY dt, 1, 2)",
         ),
         (
             "((SELECT id, memo FROM bank ORDER BY memo)) LIMIT 2",
