@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import gc
 import os
 import resource
 import select
@@ -47,6 +48,7 @@ BATCH_ROWS = 65_536
 FILE_BYTES_MAX = 1 << 40
 PR_SET_PDEATHSIG = 1
 MODE_BYTES_MAX = 256
+STATM_BYTES_MAX = 256
 
 WARMED = GrantedTable("a", (GrantedColumn("b", "INTEGER"), GrantedColumn("c", "VARCHAR")), ("b",))
 WARMING: wire.Document = {
@@ -111,6 +113,9 @@ def main(arguments: list[str]) -> int:
     signal.set_wakeup_fd(waker)
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    gc.collect()
+    gc.freeze()
+    gc.disable()  # a child is short and bounded; a collection would copy the server's pages into it
     control.send(mode.encode())  # ready
     _accept(control, wake, origin)
     return 0
@@ -253,7 +258,8 @@ def answer(
 
 def _bound(request: wire.Document, mapped_bytes: int) -> None:
     memory, seconds = _int(request, "memory_bytes"), _int(request, "cpu_s")
-    size = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
+    with os.fdopen(os.open("/proc/self/statm", os.O_RDONLY), "rb", 0) as file:  # Path costs 1 ms
+        size = int(file.read(STATM_BYTES_MAX).split()[0]) * resource.getpagesize()
     bounds = {
         resource.RLIMIT_AS: size + memory + mapped_bytes + SPARE_BYTES,
         resource.RLIMIT_CPU: seconds + SPARE_CPU_S,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from tieout.executor.sql import functions
 from tieout.executor.sql.edits import Edit
-from tieout.executor.sql.exact_places import CHAINED, Places, place, raw_place, walk
+from tieout.executor.sql.exact_places import CHAINED, Places, place, raw_place
 from tieout.executor.sql.exact_proof import EXACT_AVERAGE, EXACT_DIVISION
 from tieout.executor.sql.exact_sums import sums
 from tieout.executor.sql.exact_types import (
@@ -28,7 +28,7 @@ from tieout.executor.sql.exact_types import (
 from tieout.executor.sql.needs import Need
 from tieout.executor.sql.proof import bare
 from tieout.executor.sql.reading import Reading
-from tieout.executor.sql.shape import Node, arguments, as_node, names, nodes, word
+from tieout.executor.sql.shape import Node, arguments, as_node, names, nodes, walk, word
 
 AVERAGES = frozenset({"avg", "mean"})
 DIVISIONS = frozenset({"/"})

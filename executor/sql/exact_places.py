@@ -6,12 +6,11 @@ operator that follows them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tieout.executor.sql.reading import Reading
 from tieout.executor.sql.refusal import NO_LOCATION
-from tieout.executor.sql.shape import Json, Node, arguments, children, nodes, word
+from tieout.executor.sql.shape import Node, arguments, nodes, walk, word
 from tieout.executor.sql.text import Token
 
 CHAINED = frozenset({"*", "/", "%", "//"})
@@ -34,14 +33,6 @@ class Call:
     start: int
     end: int
     arguments: tuple[Extent, ...]
-
-
-def walk(node: Json) -> Iterator[Node]:
-    """All objects of a tree, each before its parts."""
-    if isinstance(node, dict):
-        yield node
-    for child in children(node):
-        yield from walk(child)
 
 
 def raw_place(node: Node) -> tuple[int, int] | None:

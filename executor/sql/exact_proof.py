@@ -6,8 +6,8 @@ import copy
 from collections.abc import Sequence
 
 from tieout.executor.sql.edits import Edit, apply, in_order
-from tieout.executor.sql.exact_places import place, walk
-from tieout.executor.sql.shape import Node, arguments, as_node, word
+from tieout.executor.sql.exact_places import place
+from tieout.executor.sql.shape import Node, arguments, as_node, walk, word
 
 EXACT_AVERAGE = "exact_average"
 EXACT_DIVISION = "exact_division"

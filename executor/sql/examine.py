@@ -75,9 +75,13 @@ def examine(
     tokens = check_text(sql, chars_max=chars_max)
     _one_select(engine, text, tokens)
     told: list[Need] = []
-    needs = clock_needs(text, _tree(engine, text), granted, as_of)
-    text = _rewritten(text, needs, told)
-    reading = asked = _under_asked_names(engine, sql, read(engine, text, granted, tables))
+    root = _tree(engine, text)
+    needs = clock_needs(text, root, granted, as_of)
+    if needs:
+        first = read(engine, _rewritten(text, needs, told), granted, tables)
+    else:
+        first = read(engine, text, granted, tables, parsed=(tokens, root))
+    reading = asked = _under_asked_names(engine, sql, first)
     reading, counter = _determined(engine, reading, told)
     named = zip(asked.columns, reading.columns, strict=True)
     columns = tuple((name, kind) for (name, _was), (_name, kind) in named)
@@ -135,10 +139,17 @@ def read(
     text: Text,
     granted: Granted,
     tables: Mapping[str, GrantedTable],
+    *,
+    parsed: tuple[tuple[Token, ...], Node] | None = None,
 ) -> Reading:
-    """One text through the gates: the engine's tree, the second parser, the bound plan."""
-    tokens = check_text(text.sql, chars_max=REWRITTEN_CHARS_MAX)
-    root = _tree(engine, text)
+    """One text through the gates: the engine's tree, the second parser, the bound plan.
+
+    parsed: the tokens and the tree of this very text, where they are there already.
+    """
+    tokens, root = parsed or (
+        check_text(text.sql, chars_max=REWRITTEN_CHARS_MAX),
+        _tree(engine, text),
+    )
     seen = check_tree(text, root, granted)
     second = check_second(text, tokens, root, seen)
     plan, facts = _bound(engine, text, granted, seen)

@@ -74,15 +74,25 @@ def check_plan(text: Text, plan: Node, *, granted: frozenset[str]) -> PlanFacts:
 
 def _walk(node: Json, *, value: bool) -> Iterator[tuple[Node, bool]]:
     """All objects below, each with whether it is on the way of a value (not of a condition)."""
-    if isinstance(node, dict):
-        yield node, value
-        for key, child in node.items():
-            condition = word(node, "type") in CONDITIONS and key in ("expressions", "conditions")
-            scan = word(node, "type") == "LOGICAL_GET" and key != "children"
-            yield from _walk(child, value=value and not condition and not scan)
-    else:
-        for child in children(node):
-            yield from _walk(child, value=value)
+    open_ = [(node, value)]
+    while open_:  # a stack: a generator in a generator costs for each level above
+        here, value = open_.pop()
+        if isinstance(here, dict):
+            yield here, value
+            kind = word(here, "type")
+            condition, scan = kind in CONDITIONS, kind == "LOGICAL_GET"
+            open_ += [
+                (
+                    child,
+                    value
+                    and not (condition and key in ("expressions", "conditions"))
+                    and not (scan and key != "children"),
+                )
+                for key, child in reversed(here.items())
+                if isinstance(child, dict | list)
+            ]
+        elif isinstance(here, list):
+            open_ += [(child, value) for child in reversed(here) if isinstance(child, dict | list)]
 
 
 def _is_float(kind: Json) -> bool:

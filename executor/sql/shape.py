@@ -19,6 +19,18 @@ def children(node: Json) -> Iterator[Json]:
         yield from node
 
 
+def walk(node: Json) -> Iterator[Node]:
+    """All objects of a tree, each before its parts, in their order."""
+    open_ = [node]
+    while open_:  # a stack: a generator in a generator costs for each level above
+        here = open_.pop()
+        if isinstance(here, dict):
+            yield here
+            open_.extend([v for v in here.values() if isinstance(v, dict | list)][::-1])
+        elif isinstance(here, list):
+            open_.extend([v for v in here if isinstance(v, dict | list)][::-1])
+
+
 def as_node(value: Json) -> Node:
     """A value that must be an object; anything else is not the tree we know."""
     if not isinstance(value, dict):

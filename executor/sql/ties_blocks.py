@@ -57,12 +57,14 @@ def listed(value: Json) -> list[str]:
 
 def own_parts(node: Json) -> Iterator[Node]:
     """All objects below a node that belong to its own query, not to one inside it."""
-    if isinstance(node, dict):
-        if "cte_map" in node:
-            return
-        yield node
-    for child in children(node):
-        yield from own_parts(child)
+    open_ = [node]
+    while open_:
+        here = open_.pop()
+        if isinstance(here, dict) and "cte_map" not in here:
+            yield here
+            open_ += reversed(here.values())
+        elif isinstance(here, list):
+            open_ += reversed(here)
 
 
 def _holds_aggregate(node: Json) -> bool:
