@@ -112,8 +112,8 @@ fixtures: $(STAMP) ## make the fixtures again; fails when they differ from what 
 cases: $(STAMP) ## the cases in SHARED=DIR: passed, failed, waiting
 	@$(BIN)/python tests/cases/run.py --shared $(SHARED)
 
-bench: $(STAMP) ## a step beside bare DuckDB over 1M rows; ARGS=--save keeps the figures
-	@$(BIN)/python bench/step.py $(ARGS)
+bench: $(STAMP) ## speed beside bare DuckDB, of the sandbox and of row roots; ARGS=--save keeps the figures
+	@for name in executor step sandbox rows; do $(BIN)/python bench/$$name.py $(ARGS); done
 
 # No release younger than a week is taken: bad ones are mostly found and withdrawn by then.
 # What is pinned stays unless it must move; UPGRADE=--upgrade moves all.

@@ -1,6 +1,6 @@
 """What a child costs: fork, settled engine, sandbox, validation, run; CPU ms, in one run.
 
-`python -m bench.sandbox [FILE]`. Two ways side by side: a child that opens and settles an engine of
+`python bench/sandbox.py [--save]`. Two ways side by side: a child that opens and settles an engine of
 its own, and one that is forked with the server's. Each figure is the least of its repeats: the
 machine is shared, and what others do only adds.
 """
@@ -21,6 +21,7 @@ from tieout.executor.sandbox import LAYERS, Layer, Sandbox
 from tieout.executor.sql import functions, session
 from tieout.executor.sql.validate import GrantedColumn, GrantedTable
 
+RESULTS = Path(__file__).parent / "results" / "sandbox.json"
 REPEATS = 30
 MEMORY_BYTES = 1 << 30
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -101,8 +102,8 @@ def main(arguments: list[str]) -> int:
         "resident_peak_kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
     }
     text = json.dumps(document, indent=2) + "\n"
-    if arguments:
-        Path(arguments[0]).write_text(text)
+    if "--save" in arguments:
+        RESULTS.write_text(text)
     sys.stdout.write(text)
     return 0
 
