@@ -211,7 +211,7 @@ SELECT id, memo FROM t ORDER BY memo OFFSET 9000
 SELECT DISTINCT ON (acct) acct, id, amt FROM t
 -- don-02 | distinct on | rewritten | limit_ties
 SELECT DISTINCT ON (acct) acct, id, amt FROM t ORDER BY acct, dt
--- don-03 | distinct on | function | sequence
+-- don-03 | distinct on | function |
 SELECT DISTINCT ON (acct) acct, id, amt FROM t ORDER BY acct, dt, id
 -- don-04 | distinct on | rewritten | unordered_limit
 SELECT sum(amt) AS s FROM (SELECT DISTINCT ON (memo) memo, amt FROM t) q
@@ -454,7 +454,7 @@ SELECT id, string_split(acct, '0')[1] AS s FROM t
 WITH a AS (SELECT acct, sum(amt) AS s FROM t GROUP BY acct), b AS (SELECT max(s) AS m FROM a) SELECT acct, s FROM a, b WHERE s = m
 -- cte-02 | nesting | rewritten | unordered_aggregate, window_ties
 SELECT grp, first(r) AS f FROM (SELECT grp, row_number() OVER (ORDER BY memo) AS r FROM t) q GROUP BY grp
--- cte-03 | nesting | rewritten | float_accumulation, sequence
+-- cte-03 | nesting | rewritten | float_accumulation
 SELECT memo, sum(x) AS s FROM t GROUP BY memo ORDER BY memo LIMIT 3
 -- typ-01 | types | function |
 SELECT id, flag, CAST(qty AS SMALLINT) AS s, CAST(dt AS TIMESTAMP) AS d, amt::DECIMAL(20, 4) AS a FROM t
