@@ -1,7 +1,7 @@
 """What a child costs: fork, settled engine, sandbox, validation, run; CPU ms, in one run.
 
-`python bench/sandbox.py [--save]`. Two ways side by side: a child that opens and settles an engine of
-its own, and one that is forked with the server's. Each figure is the least of its repeats: the
+`python bench/sandbox.py [--save]`. Two ways side by side: a child that opens and settles an engine
+of its own, and one that is forked with the server's. Each figure is the least of its repeats: the
 machine is shared, and what others do only adds.
 """
 
