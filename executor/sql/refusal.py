@@ -14,6 +14,10 @@ NO_LOCATION = 2**64 - 1
 """What the engine's tree says where a node has no place in the text."""
 
 WAYS_OUT = {
+    "sql.asof_ties": (
+        "Join a query that has one row for each key and time, such as SELECT ... GROUP BY key, "
+        "time, and name all of these columns in the ASOF condition."
+    ),
     "sql.bind": "Correct the names and types in the query.",
     "sql.catalog": "Use only the columns of the granted tables; the engine's catalog is closed.",
     "sql.clock": (
@@ -69,6 +73,7 @@ WAYS_OUT = {
 
 
 WHY = {
+    "sql.asof_ties": "Which of several nearest rows is joined depends on the order of rows.",
     "sql.bind": "A name, type or argument does not fit what it is used with.",
     "sql.catalog": "It reads the engine or the session, not the data.",
     "sql.clock": "It reads the clock, so that the result would differ from day to day.",

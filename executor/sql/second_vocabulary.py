@@ -210,6 +210,8 @@ MADE_BY: Mapping[str, tuple[type[exp.Expr], ...]] = {
 
 WRITTEN_FOR = {
     "count_star": "count",
+    "first_value": "first",
+    "last_value": "last",
     "list_filter": "columns",
     "quantile_cont": "percentile_cont",
     "quantile_disc": "percentile_disc",

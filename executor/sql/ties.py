@@ -37,6 +37,7 @@ from tieout.executor.sql.ties_blocks import (
 )
 from tieout.executor.sql.ties_joins import asof_need
 from tieout.executor.sql.ties_limits import Cut, cuts_of, limit_needs
+from tieout.executor.sql.ties_rows import row_needs
 from tieout.executor.sql.ties_windows import window_need
 
 _QUERIES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE"})
@@ -90,6 +91,7 @@ class _Ties:
         self.ctes: list[dict[str, Keyed]] = []
         self.needs: list[Need] = []
         self.seen: set[int] = set()
+        self.rows: dict[int, Need | None] = {}
         self.outer = 0
         """How many references so far were to nothing in their own FROM: correlation, likely."""
 
@@ -170,6 +172,9 @@ class _Ties:
         block.aliases = {word(i, "alias").lower(): i for i in items if word(i, "alias")}
         outputs = outputs_of(items, block)
         groups = groups_of(node, items, block)
+        once = groups if one_grouping(node) else None  # a total spans all groups
+        parts = [node.get(part) for part in ("select_list", "having", "qualify", "modifiers")]
+        self.rows |= row_needs(self.places, parts, block, once)
         for part in ("select_list", "where_clause", "having", "qualify", "modifiers"):
             self._expressions(node.get(part), block, groups, of=node)
         self._expressions(node.get("group_expressions"), block, None)
@@ -223,9 +228,9 @@ class _Ties:
             if block.relations and self.outer > before:  # may be lateral: keys hold per row only
                 found = replace(found, keys=(), one=False)
         else:
-            self._expressions(
-                [v for k, v in node.items() if k != "function"], Block([UNKNOWN]), None
-            )
+            made, parts = Block([UNKNOWN]), [v for k, v in node.items() if k != "function"]
+            self.rows |= row_needs(self.places, parts, made, None)
+            self._expressions(parts, made, None)
             for argument in arguments(as_node(node.get("function") or {})):
                 self._expressions(argument, block, None)
             found = _made(node).named(alias, renamed)
@@ -284,6 +289,7 @@ class _Ties:
                 self.seen.add(id(node))
                 once = groups if one_grouping(of or {}) else None  # a total spans all groups
                 need = aggregate_need(self.places, node, block, once)
+                need = self.rows.get(id(node), need)  # in one order with others
             self.needs += [need] if need is not None else []
         for child in children(node):
             self._expressions(child, block, groups, of)

@@ -10,10 +10,6 @@ from tieout.executor.sql.orders_places import Places
 from tieout.executor.sql.shape import Node, as_node, names, nodes, word
 
 _PLAIN = frozenset({"", "REGULAR", "CROSS", "NATURAL", "DEPENDENT"})
-_REMEDY = (
-    "Join a query that has one row for each key and time, such as SELECT ... GROUP BY key, time, "
-    "and name all of these columns in the ASOF condition."
-)
 
 
 def asof_need(
@@ -34,7 +30,7 @@ def asof_need(
         return None
     message = "rows of the right side can tie in an ASOF join"
     offset = places.offset(node.get("condition") or node)
-    return Need("asof_ties", "sql.construct", message, offset, remedy=_REMEDY)
+    return Need("asof_ties", "sql.asof_ties", message, offset)
 
 
 def _compared(node: Node, block: Block) -> Iterator[Column]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tieout.executor.sql import functions
 from tieout.executor.sql.edits import Edit
-from tieout.executor.sql.keys import Block, Column
+from tieout.executor.sql.keys import Block
 from tieout.executor.sql.literals import same
 from tieout.executor.sql.needs import Need
 from tieout.executor.sql.orders_places import Call, Places, Spec
@@ -19,7 +19,8 @@ from tieout.executor.sql.orders_texts import Ordering
 from tieout.executor.sql.session import quoted
 from tieout.executor.sql.shape import Node, arguments, as_node, names, nodes, word
 from tieout.executor.sql.ties_aggregates import INNER_ORDER, depends_on_order
-from tieout.executor.sql.ties_blocks import covered, one_grouping
+from tieout.executor.sql.ties_blocks import covered, one_grouping, own_parts
+from tieout.executor.sql.ties_rows import KEEPS_ONE, NO_DISTINCT, telling
 
 ORDERED_WINDOW = "ordered_window"
 WALKS = frozenset({"row_number", "lag", "lead", "ntile", "fill"})
@@ -58,6 +59,17 @@ class _Window:
         known = [r.columns for r in self.block.relations]
         return all(columns is not None and name.lower() not in columns for columns in known)
 
+    def among_others(self) -> bool:
+        """Whether it takes a row, as another window of its block does that is not alike."""
+        parts = [self.of.get(key) for key in ("select_list", "qualify", "modifiers")]
+        takes = [
+            part
+            for part in own_parts(parts)
+            if word(part, "class") == "WINDOW" and word(part, "function_name") in KEEPS_ONE
+        ]
+        taken = word(self.node, "function_name") in KEEPS_ONE
+        return taken and not all(same(self.node, other) for other in takes)
+
     def told(self, orders: list[Node]) -> bool:
         """Whether no two rows of a partition tie in some orders."""
         given = [*orders, *nodes(self.node.get("partitions"))]
@@ -93,13 +105,14 @@ def window_need(
     if not edits:
         return None
     found = tuple(e for e in edits if e is not None) if None not in edits else ()
+    remedy = NO_DISTINCT if node.get("distinct") and not found else ""
+    where = places.offset(node)
     if orders or own:
         message = f"the ORDER BY of {name} can leave ties"
-        return Need("window_ties", "sql.window_ties", message, places.offset(node), found)
-    message, remedy = f"{name} needs an order of rows", ""
+        return Need("window_ties", "sql.window_ties", message, where, found, remedy)
+    message = f"{name} needs an order of rows"
     if block.ordered:
         found, remedy = (), INNER_ORDER
-    where = places.offset(node)
     return Need("unordered_window", "sql.unordered_window", message, where, found, remedy)
 
 
@@ -192,7 +205,7 @@ def _inside(window: _Window, own: list[Node]) -> Edit | None:
     if call is None or call.ordered != bool(own):
         return None
     if window.node.get("distinct"):
-        order = _arguments(window, call, own)
+        order = None if window.among_others() else _arguments(window, call, own)
     else:
         order = _ordering(window, own or window.expressions("orders"))
     if order is None or not order.texts:
@@ -226,23 +239,7 @@ def _ordering(window: _Window, orders: list[Node]) -> Ordering | None:
     given = [*orders, *nodes(window.node.get("partitions"))]
     if window.groups is not None:
         return _groups(window, given) if one_grouping(window.of) else None
-    added = window.block.missing(window.block.plain(given))
-    if added is None:
-        return None
-    texts = [_column(window.block, column) for column in added]
-    return Ordering(tuple(t for t in texts if t is not None)) if None not in texts else None
-
-
-def _column(block: Block, column: Column) -> str | None:
-    """A column of FROM by the name of its relation; None when it has none."""
-    place, name = column
-    alias = block.relations[place].alias
-    if name.startswith("?"):
-        return None
-    if alias:
-        return f"{quoted(alias)}.{quoted(name)}"
-    holders = [r for r in block.relations if r.columns is None or name in r.columns]
-    return quoted(name) if len(holders) == 1 else None
+    return telling(window.block, given)
 
 
 def _groups(window: _Window, given: list[Node]) -> Ordering | None:

@@ -47,7 +47,10 @@ REWRITES = {
     "total_order": "the outermost ORDER BY is continued by all result columns",
     "ordered_limit": "the order under a LIMIT or DISTINCT ON is continued by all result columns",
     "ordered_window": "the order of a window is continued by the key, or all columns, of FROM",
-    "ordered_aggregate": "the rows of an aggregate are put in the order of its arguments",
+    "ordered_aggregate": (
+        "rows that an aggregate reads are put in the order of the key, or all columns, of FROM, "
+        "or of its arguments"
+    ),
     "ordered_sum": "binary floating point numbers are added up in their own order",
     "exact_average": "avg became decimal_average with a stated scale",
     "exact_division": "/ became decimal_division with a stated scale",
