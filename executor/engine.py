@@ -347,6 +347,7 @@ def _info(limits: EngineLimits) -> EngineInfo:
             remedy=f"Install duckdb=={ENGINE_VERSION}.",
             exit_code=Exit.OTHER_FORMAT,
         )
+    _interpreted()
     return EngineInfo(
         name="duckdb",
         version=have,
@@ -355,6 +356,18 @@ def _info(limits: EngineLimits) -> EngineInfo:
         libc=" ".join(platform.libc_ver()),
         cpu=_cpu_features(),
     )
+
+
+def _interpreted() -> None:
+    """The second parser is sqlglot without its function tables, which a compiled one keeps."""
+    with contextlib.suppress(PackageNotFoundError):
+        version("sqlglotc")
+        raise ExecutorError(
+            "engine.other_parser",
+            "sqlglotc is installed; the second parser is the interpreted sqlglot",
+            remedy="Uninstall sqlglotc.",
+            exit_code=Exit.ENVIRONMENT,
+        )
 
 
 def _cpu_features() -> tuple[str, ...]:

@@ -232,6 +232,10 @@ MACHINE = {
         "Another version of the engine is installed than the one results are promised on.",
         "Install the version that is named.",
     ),
+    "engine.other_parser": (
+        "A compiled sqlglot is installed, which the second gate cannot use.",
+        "Uninstall sqlglotc.",
+    ),
     "engine.unavailable": (
         "The engine cannot be started.",
         "Run tieout doctor; reinstall with the run extra if duckdb is missing.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -60,3 +61,23 @@ def test_a_text_that_the_formatter_has_to_think_about(sql):
     with Engine(cache=None, limits=EngineLimits()) as engine:
         validated = engine.validate(sql, {})
         assert engine.run(validated, {}).table.num_rows == 1
+
+
+def test_a_compiled_parser_beside_ours_is_named(tmp_path):
+    installed = tmp_path / "sqlglotc-30.30.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: sqlglotc\nVersion: 30.30.0\n")
+    program = (
+        "from tieout.executor.engine import Engine, EngineLimits\n"
+        "from tieout.executor.errors import ExecutorError\n"
+        "try:\n    Engine(cache=None, limits=EngineLimits())\n"
+        "except ExecutorError as error:\n    print(error.code)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "engine.other_parser\n"
