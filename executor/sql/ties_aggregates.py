@@ -56,7 +56,7 @@ def is_open(node: Node, block: Block, groups: list[Node] | None) -> bool:
     if not depends_on_order(name) and not (ordered_sum and not _exact(given, block)):
         return False
     if is_outside(node, block):
-        return True
+        return not covered(given, orders, block, grouped=False)
     together = [*orders, *(groups or ())]
     settled = covered(given, together, block, grouped=False)
     return not settled and not block.total(block.plain(together))
@@ -104,10 +104,12 @@ def is_outside(node: Node, block: Block) -> bool:
 
     The engine takes it for an aggregate over the rows of a query around it (measured).
     """
-    refs = [names(part) for part in own_parts(node) if word(part, "class") == "COLUMN_REF"]
     parts = list(own_parts(node))
-    if not refs or any(word(part, "class") == "STAR" for part in parts):
-        return False
+    stars = [word(p, "relation_name").lower() for p in parts if word(p, "class") == "STAR"]
+    if stars:
+        aliases = {relation.alias.lower() for relation in block.relations}
+        return not any(star in aliases or (not star and aliases) for star in stars)
+    refs = [names(part) for part in parts if word(part, "class") == "COLUMN_REF"]
     lambdas = [p for part in parts if word(part, "class") == "LAMBDA" for p in column_refs(part)]
     bound = {names_[0].lower() for names_ in lambdas if len(names_) == 1}
     free = [r for r in refs if not (len(r) == 1 and r[0].lower() in bound)]

@@ -195,6 +195,7 @@ OUTSIDE = [
     "SELECT (SELECT {0}(memo)) AS n FROM bank",
     "SELECT (SELECT {0}(b.memo) FROM (SELECT 1 AS one) t) AS n FROM bank b",
     "SELECT (SELECT {0}(b.memo ORDER BY b.dt)) AS n FROM bank b GROUP BY acct_key",
+    "SELECT (SELECT {0}(COLUMNS(t.*))) AS n FROM (SELECT memo FROM bank) t",
     "SELECT (SELECT {0}(list_transform([b.memo], lambda y: y || 'x'))) AS n FROM bank b",
 ]
 
@@ -206,6 +207,14 @@ def test_a_call_over_the_rows_of_a_query_around_it_is_refused(sql, name, validat
     refused = refusal(validate, sql.format(name))
     assert refused.code == "sql.unordered_aggregate"
     assert "outside the subquery" in refused.remedy
+
+
+def test_a_call_over_the_rows_of_a_query_around_it_may_be_in_the_order_of_its_own_argument(
+    validate,
+):
+    assert validate("SELECT (SELECT list(b.memo ORDER BY b.memo)) AS n FROM bank b").rewrites == ()
+    summed = validate("SELECT (SELECT sum(f.x)) AS n FROM floats f")
+    assert summed.rewrites == ("ordered_sum",)
 
 
 def test_walking_windows_take_no_part():
