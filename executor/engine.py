@@ -36,6 +36,7 @@ from tieout.executor.sql.settings import (
     HOST_FACTS,
     settings_that_matter,
 )
+from tieout.executor.sql.text import check_text
 from tieout.executor.sql.validate import Finding, GrantedTable, ValidatedSql, validate
 
 Arrow: TypeAlias = Any
@@ -168,8 +169,10 @@ class Engine:
     def _examine(
         self, sql: str, tables: Mapping[str, GrantedTable], *, as_of: str | None
     ) -> Finding:
+        if len(sql) > self.limits.sql_chars_max:
+            check_text(sql, chars_max=self.limits.sql_chars_max)  # refuses it; nothing is read
         request: wire.Document = {
-            "sql": sql[: self.limits.sql_chars_max + 1],  # an overlong text is refused all the same
+            "sql": sql,
             "tables": wire.tables_to_json(dict(tables)),
             "chars_max": self.limits.sql_chars_max,
             "as_of": as_of,

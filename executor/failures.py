@@ -8,7 +8,13 @@ from __future__ import annotations
 from tieout.executor.sql.refusal import WAYS_OUT
 
 FAILURES = {
-    "sql.conversion": ("a value cannot be converted", "Use TRY_CAST, or leave such rows out."),
+    "sql.conversion": (
+        "a value cannot be converted",
+        (
+            "TRY_CAST(x AS DATE) gives NULL for it, which sums and filters leave out unsaid: count "
+            "such values too, with count_if(x IS NOT NULL AND TRY_CAST(x AS DATE) IS NULL)."
+        ),
+    ),
     "sql.division_by_zero": (
         "a number is divided by zero",
         "Divide by nullif(x, 0), which gives NULL, or leave such rows out.",

@@ -75,6 +75,9 @@ RUN_CODES = (
     ("Conversion Error", "Could not cast value inf", "sql.not_finite"),
     ("Conversion Error", "Could not cast value -inf", "sql.not_finite"),
     ("Conversion Error", "Could not cast value nan", "sql.not_finite"),
+    ("Conversion Error", "Casting value ", "sql.overflow"),  # of a DECIMAL to a narrower one
+    ("Conversion Error", "Could not cast value ", "sql.overflow"),
+    ("Conversion Error", "Failed to cast decimal value ", "sql.overflow"),
     ("Conversion Error", "", "sql.conversion"),
     ("Out of Memory Error", "", "limit.memory"),
     ("INTERRUPT Error", "", "limit.seconds"),

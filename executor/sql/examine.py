@@ -10,6 +10,7 @@ import duckdb
 
 from tieout.executor.sql import origins as flows
 from tieout.executor.sql.as_of import clock_needs
+from tieout.executor.sql.constants import check_constants
 from tieout.executor.sql.determinism import HARMLESS, judge, verdict_of
 from tieout.executor.sql.edits import Edit, apply
 from tieout.executor.sql.needs import Need
@@ -18,7 +19,7 @@ from tieout.executor.sql.plan import PlanFacts, check_plan
 from tieout.executor.sql.proof import same_but_for
 from tieout.executor.sql.reading import Reading
 from tieout.executor.sql.refusal import SqlRefused, Text
-from tieout.executor.sql.second import check_second, formatted
+from tieout.executor.sql.second import check_second, formatted, functions_as_written
 from tieout.executor.sql.shape import Node, as_node, nodes
 from tieout.executor.sql.text import Token, check_text
 from tieout.executor.sql.tree import Granted, Seen, check_tree
@@ -81,6 +82,7 @@ def examine(
         first = read(engine, _rewritten(text, needs, told), granted, tables)
     else:
         first = read(engine, text, granted, tables, parsed=(tokens, root))
+    check_constants(engine, first.text, first.plan)
     reading = asked = _under_asked_names(engine, sql, first)
     reading, counter = _determined(engine, reading, told)
     named = zip(asked.columns, reading.columns, strict=True)
@@ -93,7 +95,7 @@ def examine(
         verdict=verdict_of(reading.text, told),
         formatted=formatted(asked.second),
         tables=tuple(sorted(n for n in tables if n.lower() in used)),
-        functions=tuple(sorted(asked.seen.functions | asked.seen.table_functions)),
+        functions=functions_as_written(asked.seen, tokens),
         columns=columns,
         origins=traced.columns,
         rows=traced.rows,

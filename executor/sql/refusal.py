@@ -26,6 +26,10 @@ WAYS_OUT = {
     "sql.collation": "Compare lower(x) or the text as it is, without COLLATE.",
     "sql.construct": "Write it as a plain SELECT with joins, WHERE, GROUP BY and ORDER BY.",
     "sql.control_character": "Send the query as plain text with spaces and line breaks only.",
+    "sql.conversion": (
+        "Write dates as DATE 'YYYY-MM-DD' and numbers without quotes and separators, such as "
+        "1000.00."
+    ),
     "sql.duplicate_column": "Give each column of the result its own name with AS.",
     "sql.empty": "Send one SELECT.",
     "sql.file_access": "Read only the tables that were granted, by their plain names.",
@@ -80,6 +84,7 @@ WHY = {
     "sql.collation": "What a collation puts first changes with the version of a library.",
     "sql.construct": "A part of the query is of a kind that is not admitted.",
     "sql.control_character": "The text holds a character that cannot be seen.",
+    "sql.conversion": "A constant cannot become the type that it is compared with or cast to.",
     "sql.duplicate_column": "A column of the result could not be told from another.",
     "sql.empty": "There is no query.",
     "sql.file_access": "It reads or writes outside the granted tables.",

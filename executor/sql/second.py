@@ -63,7 +63,8 @@ def read_second(text: Text, granted: Granted) -> tuple[exp.Expr, SecondSeen]:
         ) from error
     except RecursionError as error:
         raise text.refuse("sql.too_complex", "the query is nested too deep") from error
-    found = [e for e in parsed if e is not None]
+    # A comment behind the last semicolon is a Semicolon of its own here.
+    found = [e for e in parsed if e is not None and not isinstance(e, exp.Semicolon)]
     if len(found) != 1:
         raise text.refuse("sql.two_statements", f"the text has {len(found)} statements")
     root = found[0]
@@ -71,6 +72,20 @@ def read_second(text: Text, granted: Granted) -> tuple[exp.Expr, SecondSeen]:
         code = next((c for kind, c in REFUSED.items() if isinstance(root, kind)), "sql.not_a_query")
         raise text.refuse(code, "the text is not a query", offset=0)
     return root, check_policy(text, root, granted)
+
+
+def functions_as_written(seen: Seen, tokens: tuple[Token, ...]) -> tuple[str, ...]:
+    """The functions of a text, sorted, in lower case, by the names that the text has for them.
+
+    Where syntax alone made one (`[1, 2]`, EXTRACT), the engine's name.
+    """
+    words = {t.text.lower() for t in tokens if t.kind == "word"}
+
+    def written(name: str) -> str:
+        other = WRITTEN_FOR.get(name, name)
+        return other if name not in words and other in words else name
+
+    return tuple(sorted({written(name) for name in seen.functions | seen.table_functions}))
 
 
 def check_second(text: Text, tokens: tuple[Token, ...], tree: Node, seen: Seen) -> exp.Expr:

@@ -33,6 +33,10 @@ GATE = {
         "SELECT a.id FROM bank AS a JOIN bank AS b ON a.id = b.id",
     ),
     "sql.control_character": ("SELECT id\x07 FROM bank", "SELECT id FROM bank"),
+    "sql.conversion": (
+        "SELECT id FROM bank WHERE dt > '30/06/2026'",
+        "SELECT id FROM bank WHERE dt > DATE '2026-06-29'",
+    ),
     "sql.duplicate_column": (
         "SELECT id, amt AS id FROM bank",
         "SELECT id, amt AS amount FROM bank",
