@@ -46,13 +46,15 @@ def trace(
     columns: Sequence[tuple[str, str]],
     seen: Seen,
     *,
-    inexact: bool,
+    inexact: bool | tuple[bool, ...],
 ) -> Traced:
     """The origin of each result column and of the number of rows.
 
     columns: bound (name, type) of the result; a derived list of other names falls back.
-    inexact: a float stands somewhere on the way of some value (from the bound plan).
+    inexact: a float stands on the way of some value (from the bound plan); of each column, or of
+    all. A width that is not the result's counts for all.
     """
+    floats = _of_each(inexact, len(columns))
     literals = frozenset(all_literals(root))
     known = {n.lower(): granted_relation(n, t) for n, t in tables.items()}
     bare = seen.generates or not seen.tables
@@ -70,12 +72,18 @@ def trace(
         found = weigh(found, literals, generated=seen.generates)
     return Traced(
         tuple(
-            _origin(name, kind, flow, inexact=inexact or _was_inexact(flow, tables))
-            for (name, kind), (_, flow) in zip(columns, found.columns, strict=True)
+            _origin(name, kind, flow, inexact=through or _was_inexact(flow, tables))
+            for (name, kind), (_, flow), through in zip(columns, found.columns, floats, strict=True)
         ),
         _row_origin(found),
         _texts(literals),
     )
+
+
+def _of_each(inexact: bool | tuple[bool, ...], width: int) -> tuple[bool, ...]:
+    if isinstance(inexact, bool):
+        return (inexact,) * width
+    return inexact if len(inexact) == width else (any(inexact),) * width
 
 
 def _checked(relation: Relation, bound: Sequence[str]) -> Relation:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tieout.executor.sql import functions
+from tieout.executor.sql.plan_columns import Reach, reached
 from tieout.executor.sql.refusal import Text
 from tieout.executor.sql.shape import Json, Node, as_node, children, location, nodes, word
 
@@ -46,10 +47,11 @@ CONDITIONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class PlanFacts:
-    """tables: granted tables it reads (lower case); inexact: a value passes through a float."""
+    """tables: granted tables it reads (lower case); inexact: whether a value passes through a
+    float, of each result column or, where the plan could not be followed, of all of them."""
 
     tables: frozenset[str]
-    inexact: bool
+    inexact: bool | tuple[bool, ...]
 
 
 def check_plan(text: Text, plan: Node, *, granted: frozenset[str]) -> PlanFacts:
@@ -69,7 +71,18 @@ def check_plan(text: Text, plan: Node, *, granted: frozenset[str]) -> PlanFacts:
         elif "expression_class" in node:
             _expression(text, node)
             inexact = inexact or (value and _is_float(node.get("return_type")))
-    return PlanFacts(tables=frozenset(tables), inexact=inexact)
+    return PlanFacts(tables=frozenset(tables), inexact=inexact and _inexact(plan))
+
+
+def _inexact(plan: Node) -> bool | tuple[bool, ...]:
+    """The columns on whose way a float stands; all where that is not known."""
+    floats = Reach(
+        table=lambda _table, _column: False,
+        expression=lambda node: _is_float(node.get("return_type")),
+        conditions=False,
+    )
+    found = reached(plan, floats)
+    return True if found is None else found
 
 
 def _walk(node: Json, *, value: bool) -> Iterator[tuple[Node, bool]]:

@@ -1,0 +1,166 @@
+"""Which columns a float reaches, column by column; what is not followed counts for all."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tieout.executor.sql.plan_columns import Reach, reached
+
+FLOAT = "avg(id)::DECIMAL(18,2)"
+"""A value that has passed through a float and whose type does not say so."""
+
+CASES = [
+    (
+        (
+            "SELECT stddev(amt) AS a, sum(amt) AS b, count(*) AS c, max(dt) AS d, min(memo) AS e "
+            "FROM bank"
+        ),
+        "a",
+    ),
+    (f"SELECT memo, {FLOAT} AS a, sum(amt) AS b FROM bank GROUP BY memo", "a"),
+    (
+        (
+            f"WITH t AS (SELECT memo, {FLOAT} AS m, sum(amt) AS s FROM bank GROUP BY memo) "
+            "SELECT max(m) AS a, max(s) AS b, count(*) AS c FROM t"
+        ),
+        "a",
+    ),
+    (
+        (
+            f"WITH t AS MATERIALIZED (SELECT memo, {FLOAT} AS m FROM bank GROUP BY memo) "
+            "SELECT x.m + 1 AS a, length(y.memo) AS b FROM t x JOIN t y ON x.memo = y.memo"
+        ),
+        "a",
+    ),
+    (
+        f"SELECT (SELECT {FLOAT} FROM bank b WHERE b.id = l.id) AS a, amt * 2 AS b FROM ledger l",
+        "a",
+    ),
+    ("SELECT amt * 2 AS b, id IN (SELECT x FROM floats) AS a FROM bank", "a"),
+    (
+        "SELECT amt * 2 AS b, EXISTS (SELECT 1 FROM floats f WHERE f.x > bank.amt) AS a FROM bank",
+        "",
+    ),
+    ("SELECT sum(id) AS b FROM floats WHERE x > 1", ""),
+    (
+        "SELECT x::DECIMAL(9,2) AS a, row_number() OVER (ORDER BY x, id) AS c, -id AS b FROM floats",
+        "ac",
+    ),
+    ("SELECT sum(id) OVER (PARTITION BY x) AS a, -id AS b FROM floats", "a"),
+    ("SELECT x::DECIMAL(9,2) AS a, count(*) AS c FROM floats GROUP BY x", "ac"),
+    ("SELECT count(*) AS a FROM (SELECT DISTINCT x FROM floats) t", "a"),
+    ("SELECT count(*) AS a FROM (SELECT x FROM floats INTERSECT SELECT x FROM floats) t", "a"),
+    ("SELECT count(*) AS b FROM (SELECT id FROM bank INTERSECT SELECT id FROM ledger) t", ""),
+    (f"SELECT 2 AS b, {FLOAT} AS a FROM bank UNION ALL SELECT sum(id), 2 FROM bank", "a"),
+    (
+        (
+            "WITH RECURSIVE r AS (SELECT 1 AS n, 2.0 AS m, 1 AS k UNION ALL "
+            "SELECT n + 1, sqrt(m)::DECIMAL(3,1), k + 1 FROM r WHERE n < 5) "
+            "SELECT n + 0 AS b, m + 0 AS a, k + 0 AS c FROM r"
+        ),
+        "a",
+    ),
+    (
+        (
+            "WITH RECURSIVE r AS (SELECT 1 AS n, 2.0 AS m UNION ALL "
+            "SELECT m::INTEGER, sqrt(m)::DECIMAL(3,1) FROM r WHERE n < 5) SELECT n + 0 AS a FROM r"
+        ),
+        "a",
+    ),
+    (f"SELECT list_transform([{FLOAT}], lambda x : x + 1) AS a, sum(id) AS b FROM bank", "a"),
+    (
+        (
+            "SELECT list_transform([1], lambda x : x + m)[1] AS a, -id AS b "
+            "FROM (SELECT id, x::DECIMAL(9,2) AS m FROM floats) t"
+        ),
+        "a",
+    ),
+    ("SELECT unnest([x::DECIMAL(9,2)]) AS a, -id AS b FROM floats", "a"),
+    ("SELECT v.m::DECIMAL(9,2) AS a, v.n + 1 AS b FROM (VALUES (1, 2.0::DOUBLE)) v(n, m)", "a"),
+    ("SELECT count(*) FILTER (WHERE x > 1) AS a, count(*) AS b FROM floats", "a"),
+    (
+        "SELECT f.x::DECIMAL(9,2) AS a, b.amt + 1 AS c FROM floats f FULL JOIN bank b USING (id)",
+        "a",
+    ),
+]
+
+
+@pytest.mark.parametrize(("sql", "inexact"), CASES)
+def test_a_float_is_followed_by_column(sql, inexact, validate):
+    assert {o.name for o in validate(sql).origins if o.inexact} == set(inexact)
+
+
+def test_an_earlier_step_is_followed_by_column(validate):
+    found = validate("SELECT s.total + 1 AS b, f.x::DECIMAL(9,2) AS a FROM step1 s, floats f")
+    assert [o.inexact for o in found.origins] == [False, True]
+
+
+def _plan(*operators):
+    """Operators from the top down, each above the next."""
+    node = None
+    for operator in reversed(operators):
+        node = {"children": [node] if node else [], **operator}
+    return node
+
+
+DUMMY = {"type": "LOGICAL_DUMMY_SCAN"}
+REF = {"expression_class": "BOUND_REF", "index": 0, "return_type": {"id": "INTEGER"}}
+NOTHING = Reach(table=lambda _t, _c: False, expression=lambda _n: False, conditions=True)
+
+UNKNOWN = {
+    "an operator": _plan({"type": "LOGICAL_PIVOT"}, DUMMY),
+    "a place beyond the columns": _plan(
+        {"type": "LOGICAL_PROJECTION", "expressions": [{**REF, "index": 1}]}, DUMMY
+    ),
+    "a reference by binding": _plan(
+        {"type": "LOGICAL_PROJECTION", "expressions": [{"expression_class": "BOUND_COLUMN_REF"}]},
+        DUMMY,
+    ),
+    "a shared table that is not there": _plan({"type": "LOGICAL_CTE_REF", "cte_index": 9}),
+    "a projection map beyond the columns": _plan(
+        {"type": "LOGICAL_FILTER", "expressions": [], "projection_map": [3]}, DUMMY
+    ),
+    "a join of no known kind": {
+        "type": "LOGICAL_COMPARISON_JOIN",
+        "join_type": "OTHER",
+        "children": [DUMMY, DUMMY],
+    },
+}
+
+
+@pytest.mark.parametrize("plan", UNKNOWN.values(), ids=UNKNOWN)
+def test_what_is_not_known_is_not_followed(plan):
+    assert reached(plan, NOTHING) is None
+    known = _plan({"type": "LOGICAL_PROJECTION", "expressions": [REF]}, DUMMY)
+    assert reached(known, NOTHING) == (False,)
+
+
+def test_a_plan_that_is_not_followed_counts_for_every_column(validate):
+    found = validate("SELECT * FROM (PIVOT floats ON id IN (1, 2) USING first(x ORDER BY x))")
+    assert all(o.inexact for o in found.origins)
+
+
+CHOSEN = [
+    ("SELECT total FROM step1", [True]),
+    ("SELECT count(*) AS n FROM step1", [False]),
+    ("SELECT count(*) AS n FROM step1 WHERE total > 1", [True]),
+    ("SELECT bank.id FROM bank JOIN step1 ON amt = total", [True]),
+    ("SELECT bank.id FROM bank, step1", [False]),
+    ("SELECT bank.id, total FROM bank, step1", [False, True]),
+    ("SELECT 1 AS n FROM step1 ORDER BY total LIMIT 1", [True]),
+    ("SELECT id FROM bank WHERE id = (SELECT max(total) FROM step1)", [True]),
+    ("SELECT count(*) AS n FROM (SELECT DISTINCT total FROM step1) t", [True]),
+]
+
+
+@pytest.mark.parametrize(("sql", "expected"), CHOSEN)
+def test_rows_that_are_chosen_by_a_column_are_followed(sql, expected, validate):
+    tied = Reach(
+        table=lambda table, column: (table, column) == ("step1", "total"),
+        expression=lambda _node: False,
+        conditions=True,
+    )
+    plan = json.loads(validate(sql).plan)
+    assert list(reached(plan, tied) or ()) == expected
