@@ -18,6 +18,7 @@ def test_kinds_are_said_in_the_order_of_the_file():
     counts = dict.fromkeys(sorted(KINDS), 11) | {"data": 2, "all": 57}
     manifest = {
         "kind": "table",
+        "declaration": "{}",
         "file": {"name": "a.csv"},
         "table": {"rows": 2, "control_totals": []},
         "reading": {"lines": counts, "encoding": "utf-8", "delimiter": ",", "columns": []},
