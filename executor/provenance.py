@@ -9,11 +9,13 @@ from tieout.executor.sql.validate import RowOrigin, ValidatedSql
 from tieout.ledger.canon import Json, encode
 
 
-def validation_document(validated: ValidatedSql, ties: str = "") -> bytes:
+def validation_document(
+    validated: ValidatedSql, ties: str = "", tied: frozenset[str] = frozenset()
+) -> bytes:
     """What validation found, for readers and for `show`, which never load the engine.
 
     sources are columns of the direct inputs, roots the snapshots behind them. ties: what the
-    countercheck found.
+    countercheck found; tied: the columns that it concerns here, or by an earlier step.
     """
     origins: list[Json] = [
         {
@@ -35,6 +37,7 @@ def validation_document(validated: ValidatedSql, ties: str = "") -> bytes:
             "ordered": validated.ordered,
             "rewrites": list(validated.rewrites),
             "ties": ties,
+            "tied": sorted(tied),
             "literals": list(validated.literals),
             "verdict": verdict_members(validated.verdict),
             "origins": origins,

@@ -8,7 +8,7 @@ through the receipt (record.py).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -17,7 +17,7 @@ from tieout.artifacts.address import Address
 from tieout.artifacts.errors import ArtifactError
 from tieout.artifacts.table import Column, TableArtifact, canonical
 from tieout.executor.check_document import rewrites_of
-from tieout.executor.countercheck import Ties, ties
+from tieout.executor.countercheck import Ties, countercheck, tied_by_earlier
 from tieout.executor.engine import Engine, TableBytes
 from tieout.executor.errors import ExecutorError, Exit
 from tieout.executor.extract import ExtractSpec, extract
@@ -90,7 +90,7 @@ class _Ran:
     parts: tuple[Made, ...] = ()
     rewrites: Sequence[Json] = ()
     ties: Ties = Ties.IMPOSSIBLE
-    tied: bool = False
+    tied: frozenset[str] = frozenset()
     source: str = ""
     key: tuple[str, ...] = field(default=())
     unseen: int = 0
@@ -137,7 +137,8 @@ def _sql(bench: Bench, world: World, step: SqlStep) -> _Ran:
     check_cells(result.table, bench.limits.cell_bytes_max)
     check_finite(result.table)
     table = _canonical(result.table, tuple(step.key), ordered=validated.ordered)
-    found = ties(bench.engine, validated, tables, result.table)
+    found = countercheck(bench.engine, validated, tables, result.table, key=step.key)
+    tied = found.tied | tied_by_earlier(validated, _tied(world, wanted))
     info = bench.engine.info
     return _Ran(
         table=table,
@@ -149,13 +150,19 @@ def _sql(bench: Bench, world: World, step: SqlStep) -> _Ran:
         executed=validated.executed.encode("utf-8"),
         parts=(
             Made("formatted", validated.formatted.encode("utf-8"), SQL_MEDIA),
-            Made("validation", validation_document(validated, found), JSON_MEDIA),
+            Made("validation", validation_document(validated, found.ties, tied), JSON_MEDIA),
         ),
         rewrites=rewrites_of(validated.verdict),
-        ties=found,
-        tied=found is Ties.DECIDED or any(s.tied for n in wanted if (s := world.steps.get(n))),
+        ties=found.ties,
+        tied=tied,
         key=tuple(step.key),
     )
+
+
+def _tied(world: World, names: Iterable[str]) -> dict[str, tuple[frozenset[str], int]]:
+    """Of the earlier steps among the tables read: their tied columns, and how many they have."""
+    read = [step for name in names if (step := world.steps.get(name)) is not None]
+    return {step.id: (step.tied, len(step.columns)) for step in read}
 
 
 def _check_name(world: World, step: Step) -> None:

@@ -163,8 +163,8 @@ class StepResult:
     """A step that was performed: its receipt, and what later steps and figures need of it.
 
     ok: there is a table. origins: per column, what flowed into its values; row_origin: what
-    decided which rows there are, and how many. tied: an order that was added to it, or to a step
-    that it reads, chose among rows that tie.
+    decided which rows there are, and how many. tied: the columns in which an order that was added
+    to it, or to a step that it reads, chose among rows that tie.
     """
 
     id: str
@@ -179,7 +179,7 @@ class StepResult:
     rows: int = 0
     complete: bool = True
     source: str = ""
-    tied: bool = False
+    tied: frozenset[str] = frozenset()
 
 
 def _handed_on(

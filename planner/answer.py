@@ -17,7 +17,6 @@ from tieout.artifacts.values import FLOATS, decimal_scale
 from tieout.executor.errors import ExecutorError
 from tieout.executor.grammar import AnswerDraft, Display, FigureDraft, QuoteDraft, RowValue
 from tieout.executor.quotes import locate
-from tieout.executor.sql.validate import ColumnOrigin
 from tieout.executor.world import StepResult, World, is_known
 from tieout.ledger.citation import (
     Answer,
@@ -146,7 +145,7 @@ def _figure(world: World, name: str, draft: FigureDraft, numbers: QuestionNumber
         type=kind,
         label=label,
         reason=reason,
-        flags=_flags(step, origin, kind, value, draft.display),
+        flags=_flags(step, column, kind, value, draft.display),
         step=step.id,
         citation=CellCitation(str(address), reader.row_key(position), column),
         span=_span_of_row(reader, position) if step.verb == "extract" else None,
@@ -156,14 +155,15 @@ def _figure(world: World, name: str, draft: FigureDraft, numbers: QuestionNumber
 
 
 def _flags(
-    step: StepResult, origin: ColumnOrigin, kind: str, value: str | None, display: Display
+    step: StepResult, column: str, kind: str, value: str | None, display: Display
 ) -> tuple[Flag, ...]:
+    origin = step.origins[column]
     nothing = value is None or (value in NOT_FINITE and kind in FLOATS)
     said = {
         Flag.COMPUTED: origin.operation != "",
         Flag.PARTIAL: not step.complete,
         Flag.INEXACT: origin.inexact or kind in FLOATS,
-        Flag.TIED: step.tied,
+        Flag.TIED: column in step.tied,
         Flag.NO_VALUE: nothing,
         Flag.ROUNDED: not nothing and is_rounded(value, display),
         Flag.UNIT_TYPED: not nothing and types_unit(display),

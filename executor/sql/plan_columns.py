@@ -12,6 +12,8 @@ from functools import reduce
 
 from tieout.executor.sql.shape import Json, Node, as_node, nodes, word
 
+EVERY_ROW = "*"
+"""The column of a table that stands for which rows it has."""
 PASSES_MAX = 8
 """Rounds through a recursive query; more than it has columns adds nothing new."""
 _ONE_SIDED = {"SEMI": 0, "ANTI": 0, "RIGHT_SEMI": 1, "RIGHT_ANTI": 1}
@@ -67,6 +69,14 @@ def reached(plan: Node, reach: Reach) -> tuple[bool, ...] | None:
         return None
     everything = found.rows and reach.conditions
     return tuple(column or everything for column in found.columns)
+
+
+def rows_reached(plan: Node, reach: Reach) -> bool | None:
+    """Whether what chose the rows of a result is reached; None where not followed."""
+    try:
+        return _operator(plan, reach, {}).rows
+    except (_UnknownShapeError, RecursionError):
+        return None
 
 
 def _at(columns: tuple[bool, ...], place: Json) -> bool:
@@ -218,7 +228,7 @@ def _scan(node: Node, reach: Reach) -> _Found:
     columns = tuple(table != "" and _column(names, c.get("index"), table, reach) for c in listed)
     filters = as_node(node.get("table_filters") or {})
     chosen = any(filters.values()) and any(reach.table(table, str(name)) for name in names)
-    rows = table != "" and (reach.table(table, "*") or (reach.conditions and chosen))
+    rows = table != "" and (reach.table(table, EVERY_ROW) or (reach.conditions and chosen))
     return _Found(_Found(columns).taken(node.get("projection_ids")), rows)
 
 

@@ -269,3 +269,56 @@ def test_no_store_no_row(engine):
     assert (
         faults == 5
     )  # the result, its readable text, its validation, the observation, the bytes run
+
+
+TIES = [
+    ("SELECT count(*) AS c, arg_max(kind, amount) AS k, max(amount) AS m FROM v", (), "k"),
+    # Rows matched by the key, and rows that nothing matches but whose other columns agree.
+    ("SELECT area AS a, first(kind ORDER BY amount) AS k FROM v GROUP BY area", ("a",), "k"),
+    ("SELECT area AS a, first(kind ORDER BY amount) AS k FROM v GROUP BY area", (), "k"),
+    ("SELECT area AS a, first(area ORDER BY amount) AS b, count(*) AS c FROM v GROUP BY 1", (), ""),
+    ("SELECT kind AS a, amount AS b, row_number() OVER (ORDER BY amount) AS c FROM v", ("a",), "c"),
+    # Rows chosen by the order: what agrees in both may differ in a row between.
+    ("SELECT kind AS a, amount AS b FROM v ORDER BY amount LIMIT 1", (), "ab"),
+    ("SELECT kind AS a, amount AS b FROM v QUALIFY row_number() OVER (ORDER BY amount) = 1",
+     (), "ab"),
+    ("SELECT count(*) AS c, max(kind) AS d FROM (SELECT * FROM v ORDER BY amount LIMIT 2) t",
+     (), "cd"),
+]  # fmt: skip
+VALUES = "SELECT * FROM (VALUES ('x', 'n', 5), ('y', 'n', 5), ('z', 's', 5)) t(kind, area, amount)"
+
+
+@pytest.mark.parametrize(("text", "key", "tied"), TIES)
+def test_ties_are_told_by_column(scene, text, key, tied):
+    scene.sql("v", VALUES)
+    found = scene.sql("q", text, *key)
+    assert found.tied == set(tied), found
+    validation = found.receipt.parts["validation"]
+    assert json.loads(scene.world.store.get(validation))["tied"] == sorted(tied)
+
+
+LATER = [
+    ("SELECT n FROM t", ""),
+    ("SELECT k FROM t", "k"),
+    ("SELECT n, k || '!' AS m FROM t", "m"),
+    ("SELECT count(*) AS c FROM t", ""),
+    ("SELECT count(*) AS c FROM t WHERE k = 'x'", "c"),
+    ("SELECT k, count(*) AS c FROM t GROUP BY k", "ck"),
+    ("SELECT v.amount AS a FROM v JOIN t ON v.kind = t.k", "a"),
+    ("SELECT v.amount AS a, t.n FROM v, t", ""),
+    ("WITH w(z) AS (SELECT k FROM t) SELECT count(*) AS c FROM w WHERE z > 'x'", "c"),
+]
+
+
+@pytest.mark.parametrize(("text", "tied"), LATER)
+def test_a_tied_column_is_followed_into_later_steps(scene, text, tied):
+    scene.sql("v", VALUES)
+    first = scene.sql("t", "SELECT arg_max(kind, amount) AS k, count(*) AS n FROM v")
+    assert first.tied == {"k"}
+    assert scene.sql("q", text).tied == set(tied)
+
+
+def test_rows_that_ties_chose_are_tied_when_they_are_counted(scene):
+    scene.sql("v", VALUES)
+    scene.sql("t", "SELECT kind, area FROM v ORDER BY amount LIMIT 2")
+    assert scene.sql("q", "SELECT count(*) AS n FROM t").tied == {"n"}
