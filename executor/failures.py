@@ -1,4 +1,4 @@
-"""How a run that was admitted may fail: for each code what is said, and the way out.
+"""How a run that was admitted may fail: its code by the engine's words, what is said, a way out.
 
 The engine's own words are data and stay in its worker; these are all that a model is shown.
 """
@@ -19,7 +19,7 @@ FAILURES = {
         "a number is divided by zero",
         "Divide by nullif(x, 0), which gives NULL, or leave such rows out.",
     ),
-    "sql.overflow": ("a number is too large for its type", "Cast to a wider DECIMAL first."),
+    "sql.overflow": ("a number does not fit its type", "Cast to a wider DECIMAL first."),
     "sql.out_of_range": (
         "a value lies outside of what the type or the function can hold",
         "Leave such rows out, or cast to a wider type first.",
@@ -47,3 +47,51 @@ FAILURES = {
         "Empty the cache folder; it is made anew.",
     ),
 }
+
+_NUMBERS = (
+    *("INT8", "INT16", "INT32", "INT64", "INT128", "UINT8", "UINT16", "UINT32", "UINT64"),
+    *("UINT128", "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE"),
+)
+"""As the engine names them where a number does not fit what it is cast to."""
+_NOT_FINITE = ("inf", "-inf", "nan", "-nan")
+RUN_CODES = (
+    ("Invalid Input Error", "More than one row", "sql.several_rows"),
+    ("Invalid Input Error", "Division by zero", "sql.division_by_zero"),
+    ("Invalid Input Error", "decimal_division: division by zero", "sql.division_by_zero"),
+    ("Invalid Input Error", "", "sql.value"),
+    ("Out of Range Error", "Overflow", "sql.overflow"),
+    ("Out of Range Error", "", "sql.out_of_range"),
+    ("Conversion Error", "Date and time not in timestamp range", "sql.out_of_range"),
+    ("Conversion Error", "Date out of range", "sql.out_of_range"),
+    *(
+        ("Conversion Error", f"{start}{value}", "sql.not_finite")
+        for value in _NOT_FINITE
+        for start in (
+            "Type FLOAT with value ",
+            "Type DOUBLE with value ",
+            "Could not cast value ",
+        )
+    ),
+    *(("Conversion Error", f"Type {name} with value ", "sql.overflow") for name in _NUMBERS),
+    ("Conversion Error", "Casting value ", "sql.overflow"),
+    ("Conversion Error", "Could not cast value ", "sql.overflow"),
+    ("Conversion Error", "Failed to cast decimal value ", "sql.overflow"),
+    ("Conversion Error", "", "sql.conversion"),
+    ("Out of Memory Error", "", "limit.memory"),
+    ("INTERRUPT Error", "", "limit.seconds"),
+    ("IO Error", "", "engine.cache"),
+)
+"""The engine names its class first; in a stream that is all that is left of the exception.
+
+The words after it count from their beginning only, which no cell's value reaches; but that a number
+is not finite.
+"""
+
+
+def code_of(said: str) -> str:
+    """The code of what the engine said; its words stay where they are: they may hold values."""
+    named, _, words = said.partition(": ")
+    for kind, start, code in RUN_CODES:
+        if named == kind and words.startswith(start):
+            return code
+    return "engine.failed"

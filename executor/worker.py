@@ -31,6 +31,7 @@ import sqlglot
 from sqlglot.dialects.duckdb import DuckDB
 
 from tieout.executor import wire
+from tieout.executor.failures import code_of
 from tieout.executor.sandbox import Layer, Sandbox, layers_of
 from tieout.executor.sql import functions, session
 from tieout.executor.sql.examine import examine
@@ -59,34 +60,6 @@ WARMING: wire.Document = {
     "as_of": None,
 }
 """A text of our own for the gates, before any of a model's; its engine is thrown away."""
-
-RUN_CODES = (
-    ("Invalid Input Error", "More than one row", "sql.several_rows"),
-    ("Invalid Input Error", "Division by zero", "sql.division_by_zero"),
-    ("Invalid Input Error", "decimal_division: division by zero", "sql.division_by_zero"),
-    ("Invalid Input Error", "", "sql.value"),
-    ("Out of Range Error", "Overflow", "sql.overflow"),
-    ("Out of Range Error", "", "sql.out_of_range"),
-    ("Conversion Error", "Date and time not in timestamp range", "sql.out_of_range"),
-    ("Conversion Error", "Date out of range", "sql.out_of_range"),
-    ("Conversion Error", "Type DOUBLE with value inf", "sql.not_finite"),
-    ("Conversion Error", "Type DOUBLE with value -inf", "sql.not_finite"),
-    ("Conversion Error", "Type DOUBLE with value nan", "sql.not_finite"),
-    ("Conversion Error", "Could not cast value inf", "sql.not_finite"),
-    ("Conversion Error", "Could not cast value -inf", "sql.not_finite"),
-    ("Conversion Error", "Could not cast value nan", "sql.not_finite"),
-    ("Conversion Error", "Casting value ", "sql.overflow"),  # of a DECIMAL to a narrower one
-    ("Conversion Error", "Could not cast value ", "sql.overflow"),
-    ("Conversion Error", "Failed to cast decimal value ", "sql.overflow"),
-    ("Conversion Error", "", "sql.conversion"),
-    ("Out of Memory Error", "", "limit.memory"),
-    ("INTERRUPT Error", "", "limit.seconds"),
-    ("IO Error", "", "engine.cache"),
-)
-"""The engine names its class first; in a stream that is all that is left of the exception.
-
-The words after it count from their beginning only, which no cell's value reaches.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,9 +219,9 @@ def answer(
     except MemoryError:
         failed = "limit.memory"
     except duckdb.Error as error:
-        failed = _code(str(error))
+        failed = code_of(str(error))
     except OSError as error:
-        code = {errno.EFBIG: "limit.bytes", None: _code(str(error))}.get(error.errno)
+        code = {errno.EFBIG: "limit.bytes", None: code_of(str(error))}.get(error.errno)
         failed = code or "engine.input"
     except pa.ArrowInvalid:
         failed = "engine.input"
@@ -281,15 +254,6 @@ def _int(document: wire.Document, key: str) -> int:
     value = document[key]
     assert isinstance(value, int)
     return value
-
-
-def _code(said: str) -> str:
-    """The class of what the engine said; its words stay here: they may hold cell values."""
-    named, _, words = said.partition(": ")
-    for kind, start, code in RUN_CODES:
-        if named == kind and words.startswith(start):
-            return code
-    return "engine.failed"
 
 
 def _refusal(refused: SqlRefused) -> wire.Document:

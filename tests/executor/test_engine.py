@@ -140,7 +140,7 @@ def test_a_result_over_the_byte_bound_is_refused():
     ("sql", "code"),
     [
         ("SELECT memo::INT AS i FROM bank", "sql.conversion"),
-        ("SELECT (id + 1000)::TINYINT AS i FROM bank", "sql.conversion"),
+        ("SELECT (id + 1000)::TINYINT AS i FROM bank", "sql.overflow"),
         ("SELECT id * 2147483647 AS i FROM bank", "sql.overflow"),
         ("SELECT id // id AS i FROM bank", "sql.division_by_zero"),
         ("SELECT decimal_division(amount, amount, 2) AS i FROM bank", "sql.division_by_zero"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tieout.executor.engine import TableBytes
+from tieout.executor.failures import code_of
 from tieout.executor.sql.refusal import WAYS_OUT
 from tieout.executor.sql.validate import SqlRefused
-from tieout.executor.worker import _code
 
 REFUSED = [
     ("SELECT id FROM bank WHERE dt > '30/06/2026'", "the text '30/06/2026'", "DATE", 32),
@@ -109,12 +109,15 @@ def test_a_long_text_is_cut_and_an_odd_one_stays_one_line(validate):
         ('Casting value "1000.00" to type DECIMAL(5,2) failed: value is out of range!', "overflow"),
         ("Could not cast value 1000 to DECIMAL(5,2)", "overflow"),
         ("Failed to cast decimal value 1000 to type INT8", "overflow"),
+        ("Type INT64 with value 128 can't be cast because", "overflow"),
+        ("Type DOUBLE with value -nan can't be cast because", "not_finite"),
+        ("Type VARCHAR with value 'x' can't be cast to the destination type LIST", "conversion"),
         ("Could not cast value inf to DECIMAL(5,2)", "not_finite"),
         ("Could not convert string 'Casting value ' to INT8", "conversion"),
     ],
 )
 def test_a_number_too_large_for_a_cast_is_an_overflow_and_no_text(said, code):
-    assert _code(f"Conversion Error: {said}") == f"sql.{code}"
+    assert code_of(f"Conversion Error: {said}") == f"sql.{code}"
 
 
 def test_an_overlong_text_is_told_with_its_own_length(engine, granted):
