@@ -15,6 +15,7 @@ from decimal import Decimal, InvalidOperation
 
 from tieout.artifacts.printable import lines as printable_lines
 from tieout.artifacts.printable import page
+from tieout.executor.how_it_ran import how_it_ran, how_it_ran_lines
 from tieout.executor.record import Receipt
 from tieout.executor.world import World
 from tieout.ledger.canon import Json, encode
@@ -117,7 +118,7 @@ def make_report(
         code=code,
         message=message,
         expectations=_expectations(question, answer),
-        steps=tuple(_step(receipt) for receipt in receipts if receipt.kind in _STEP_KINDS),
+        steps=tuple(_step(r, world) for r in receipts if r.kind in _STEP_KINDS),
         refusals=tuple(_refusal(receipt) for receipt in refused),
         unused=_unused(answer, world),
         ways_out=tuple(_way_out(receipt, world) for receipt in refused),
@@ -128,8 +129,10 @@ _STEP_KINDS = frozenset({"sql", "search", "extract"})
 _NOT_DONE = frozenset({Status.REFUSED, Status.FAILED})
 
 
-def _step(receipt: Receipt) -> dict[str, Json]:
-    output = receipt.output
+def _step(receipt: Receipt, world: World) -> dict[str, Json]:
+    output, executed = receipt.output, receipt.row.executed
+    validation = receipt.parts.get("validation")
+    found = {} if validation is None else json.loads(world.store.get(validation))
     return {
         "subject": receipt.subject,
         "do": receipt.row.tool_name,
@@ -138,6 +141,8 @@ def _step(receipt: Receipt) -> dict[str, Json]:
         "content_digest": None if output is None else output.content_digest,
         "rows": None if output is None else output.row_count,
         "inputs": [{"role": i.role, "address": str(i.address)} for i in receipt.row.inputs],
+        "executed": None if executed is None else str(executed),
+        **how_it_ran(found),
     }
 
 
@@ -226,6 +231,9 @@ def report_text(report: Report) -> str:
         f"found {'nothing' if e.found is None else e.found}"
         for e in report.expectations
     ]
+    for step in report.steps:
+        ran = how_it_ran_lines(step)
+        lines += [f"  how {step['subject']} ran", *(f"    {line}" for line in ran)] if ran else []
     ways_out = report.ways_out or ("",) * len(report.refusals)
     for refusal, way_out in zip(report.refusals, ways_out, strict=True):
         lines += _refusal_lines(report, refusal, way_out)

@@ -278,11 +278,11 @@ def test_a_cell_without_a_value_is_shown_as_null(tmp_path, capsys):
     capsys.readouterr()
     table = document(capsys, "show", "bank", "-w", str(folder))["manifest"]["table"]["address"]
     out = called(capsys, "show", table, "-w", str(folder))[1]
-    assert "booked=null" in out
+    assert "booked=NULL" in out
     assert "None" not in out
     listed = document(capsys, "show", table, "-w", str(folder))["table"]["first_rows"]
     out = called(capsys, "show", f"{table}#{listed[0]['row']}:booked", "-w", str(folder))[1]
-    assert "value     null" in out
+    assert "value     NULL" in out
 
 
 @pytest.mark.parametrize("flags", [[], ["--json"]], ids=["people", "program"])

@@ -26,6 +26,8 @@ from tieout.ledger.audit.forms import (
 
 LABELS: Final = ("unsourced", "convention", "question", "sourced")
 STATUSES: Final = ("answered", "answered_with_unsourced", "failed")
+STANDINGS: Final = ("function_of_data", "function_of_data_as_rewritten")
+TIES: Final = ("", "none", "decided", "unchecked")
 LINE_KINDS: Final = ("preamble", "header", "data", "blank", "footer", "rejected")
 _KINDS: Final = one_of("table", "text")
 
@@ -191,10 +193,17 @@ _NUMBER: Final = object_of(
         "candidates": each(TEXT),
     }
 )
+_PLACE: Final = {"line": maybe(COUNT), "column": maybe(COUNT)}
 _STEP: Final = object_of(
     {
         "address": maybe(ADDRESS),
         "inputs": each(object_of({"address": ADDRESS}, closed=False)),
+        "executed": maybe(ADDRESS),
+        "standing": maybe(one_of(*STANDINGS)),
+        "reasons": each(object_of({"name": TEXT, "detail": TEXT} | _PLACE)),
+        "rewrites": each(object_of({"name": TEXT, "removed": TEXT, "inserted": TEXT} | _PLACE)),
+        "ties": one_of(*TIES),
+        "tied": each(TEXT),
     },
     closed=False,
 )

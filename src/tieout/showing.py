@@ -28,13 +28,14 @@ from tieout.references import (
     uncut,
 )
 from tieout.source_text import show_document, show_source, use_lines, uses_data
+from tieout.step_text import step_text
 
 if TYPE_CHECKING:
     from tieout.workspace import Workspace
 
 LINES_SHOWN = 12
 TEXT_SHOWN = 4_000
-NULL = "null"
+NULL = "NULL"
 _DIGITS = re.compile(r"[0-9a-fA-F]{1,64}", re.ASCII)
 
 
@@ -88,6 +89,10 @@ def _artifact(drill: Drill, address: Address, rows: int) -> Document:
     }
     lines = [str(address), f"  {origin.media_type}, {origin.size} bytes"]
     lines += use_lines("made by", origin.made_by) + use_lines("used by", origin.used_by)
+    entry = drill.made_by(address) if drill.is_table(address) else None
+    if entry is not None and entry.row.kind is Kind.SQL:
+        data["step"], said = step_text(drill, entry)
+        lines += said
     if drill.is_table(address):
         reader = drill.table(address)
         first_rows = [
@@ -177,7 +182,7 @@ def _below(
     lines: list[str] = []
     entry = drill.made_by(address, run=run, subject=subject)
     if entry is not None:
-        step, said = _step(drill, entry)
+        step, said = step_text(drill, entry)
         data["made_by"] = step
         lines += said
     sources = drill.sources(address, position)
@@ -199,28 +204,6 @@ def _below(
     following = [f"{rows.lines[0].table}#{rows.lines[0].row}" for rows in sources if rows.lines]
     following += [f"{p.text}@{p.start}-{p.end}" for p in passages]
     lines += [f"  next      {look.command('show', shlex.quote(name))}" for name in following[:3]]
-    return data, lines
-
-
-def _step(drill: Drill, entry: Entry) -> tuple[dict[str, Json], list[str]]:
-    row = entry.row
-    sql = drill.part_text(entry, "formatted")
-    data: dict[str, Json] = {
-        "index": entry.index,
-        "run": row.trace_id,
-        "subject": row.subject,
-        "kind": str(row.kind),
-        "executed": None if row.executed is None else str(row.executed),
-        "asked": row.raw_llm_instruction if isinstance(row.raw_llm_instruction, str) else None,
-        "formatted": sql,
-        "inputs": [{"role": i.role, "address": str(i.address)} for i in row.inputs],
-        "executor": row.executor.document(),
-        "sha256_hash": entry.sha256_hash.hex(),
-    }
-    lines = [f"  made by   entry {entry.index}: {row.kind} {row.subject} in {row.trace_id}"]
-    if sql:
-        lines += [f"            {line}" for line in sql.strip().splitlines()]
-    lines += [f"  input     {i.role} {i.address}" for i in row.inputs]
     return data, lines
 
 
@@ -352,7 +335,7 @@ def _figure(look: Look, entry: Entry, report: dict[str, Any], figure: dict[str, 
     literals = ", ".join(figure["literals"])
     lines = [
         f"{figure['name']} = {figure['shown']}",
-        f"  value     {figure['value']} ({figure['type']})",
+        f"  value     {NULL if figure['value'] is None else figure['value']} ({figure['type']})",
         f"  label     {figure['label']} {' '.join(n for n in notes if n)}".rstrip()
         + (f", literals {literals}" if literals else ""),
         f"  cell      {cell_reference(str(address), figure['row'], figure['column'])}",

@@ -12,8 +12,10 @@ from support.ledger_rows import row
 from support.recorded_close import ANYWHERE, TEXT, Close, found, number
 
 from tieout.artifacts.table import TABLE_MEDIA
+from tieout.executor.countercheck import Ties
+from tieout.executor.sql.verdict import Standing
 from tieout.ledger.audit.contents import BATCH_MEDIA, MANIFEST_MEDIA, REPORT_MEDIA
-from tieout.ledger.audit.document_shapes import LABELS, STATUSES
+from tieout.ledger.audit.document_shapes import LABELS, STANDINGS, STATUSES, TIES
 from tieout.ledger.audit.findings import Level
 from tieout.ledger.audit.forms import DEPTH_MAX, NotOfTheProfile, read_json
 from tieout.ledger.canon import encode
@@ -140,6 +142,10 @@ def test_a_member_that_is_unknown_is_found(close: Close) -> None:
         ("report", ("figures", 3, "column"), "total"),
         ("report", ("quotes", 0, "kind"), "cell"),
         ("report", ("question",), {"id": "q", "text": "?"}),
+        ("report", ("steps", 0, "executed"), "SELECT 1"),
+        ("report", ("steps", 0, "standing"), "fine"),
+        ("report", ("steps", 0, "ties"), "maybe"),
+        ("report", ("steps", 0, "rewrites", 0, "line"), -1),
         ("batch", ("questions", 0, "status"), "fine"),
         ("batch", ("questions", 0, "ties"), 1),
     ],
@@ -179,6 +185,8 @@ def test_nesting_is_bounded_as_it_is_said() -> None:
 def test_the_words_of_the_format_are_those_of_the_writer() -> None:
     assert tuple(Label) == LABELS
     assert tuple(AnswerStatus) == STATUSES
+    assert tuple(Ties) == TIES
+    assert tuple(s for s in Standing if s is not Standing.REFUSED) == STANDINGS
 
 
 # --- reports --------------------------------------------------------------------------------

@@ -136,8 +136,16 @@ class Close:
             ],
             "expectations": [{"name": "total", "holds": True}],
             "steps": [
-                {"address": str(self.result.address), "inputs": [{"address": bank["address"]}]},
-                {"address": None, "inputs": []},
+                {
+                    "address": str(self.result.address), "inputs": [{"address": bank["address"]}],
+                    "executed": str(self.text.address), "standing": "function_of_data_as_rewritten",
+                    "reasons": [{"name": "sequence", "detail": "", "line": 1, "column": 8}],
+                    "rewrites": [{"name": "total_order", "removed": "", "inserted": "ORDER BY ALL",
+                                  "line": 1, "column": 9}],
+                    "ties": "decided", "tied": ["total"],
+                },
+                {"address": None, "inputs": [], "executed": None, "standing": None, "reasons": [],
+                 "rewrites": [], "ties": "", "tied": []},
             ],
             "refusals": [], "unused_results": [], "problems": [],
         }  # fmt: skip
