@@ -40,6 +40,18 @@ CODES = {
 """The refusal code of a denied class; every other class is sql.function."""
 
 
+REASON_OF_GROUP = {
+    "approximate": "approximate",
+    "collation": "collation",
+    "engine_hash": "hash_order",
+    "hash_order": "hash_order",
+    "names_as_values_of_rows": "unordered_aggregate",
+}
+"""Classes whose refusal is a reason of the verdict (verdict.REASONS), where the code says none."""
+COLLATIONS = ("collate_", "icu_collate_")
+"""How the functions begin that compare by a collation; there is one for each language."""
+
+
 @cache
 def classes() -> dict[str, tuple[FunctionClass, ...]]:
     """Lower-case name to its entries; read once from the file beside this one."""
@@ -78,3 +90,11 @@ def code_of(name: str, *, table: bool) -> str:
         if entry.group in CODES:
             return CODES[entry.group]
     return "sql.function"
+
+
+def reason_of(name: str) -> str:
+    """The reason of the verdict (verdict.REASONS) for a refused name; "" where its code says it."""
+    if name.lower().startswith(COLLATIONS):
+        return "collation"
+    found = (REASON_OF_GROUP.get(e.group, "") for e in of_name(name, table=False))
+    return next(filter(None, found), "")

@@ -203,11 +203,22 @@ class Text:
         offset: int | None = None,
         word: str = "",
         remedy: str = "",
+        reason: str = "",
     ) -> SqlRefused:
-        """A refusal at a byte location, else at a character offset, else where the word stands."""
+        """A refusal at a byte location, else at a character offset, else where the word stands.
+
+        reason: a name from verdict.REASONS, where the text is no function of the data for it.
+        """
         if location is not None and location != NO_LOCATION:
             offset = self.from_bytes(location)
         if offset is None:
             offset = self.find(word)
         line, column = self.position(offset) if offset is not None else (None, None)
-        return SqlRefused(code, message, remedy=remedy or WAYS_OUT[code], line=line, column=column)
+        return SqlRefused(
+            code,
+            message,
+            remedy=remedy or WAYS_OUT[code],
+            line=line,
+            column=column,
+            reasons=(Reason(reason, message, line, column),) if reason else (),
+        )

@@ -162,7 +162,9 @@ class _Walk:
             self.table(node, scope)
         if kind == "JOIN" and word(node, "ref_type") == "POSITIONAL":
             message = "a positional join depends on the order of rows"
-            raise self.text.refuse("sql.construct", message, location=where, word="positional")
+            raise self.text.refuse(
+                "sql.construct", message, location=where, word="positional", reason="layout"
+            )
         if kind == "TABLE_FUNCTION":
             self.table_function(node)
         self._reserved(word(node, "alias"))
@@ -285,7 +287,8 @@ class _Walk:
         if not made and not functions.is_open(name):
             code = functions.code_of(name, table=False)
             message = f"the function {name} is not admitted"
-            raise self.text.refuse(code, message, location=where, word=name)
+            why = functions.reason_of(name)
+            raise self.text.refuse(code, message, location=where, word=name, reason=why)
         if node.get("export_state"):
             raise self.text.refuse("sql.construct", "EXPORT_STATE is not admitted", location=where)
         self.seen.functions.add(name)
@@ -307,7 +310,9 @@ class _Walk:
         if unsafe and word(parent, "function_name").lower() not in LIST_ORDER_SAFE:
             message = f"{name} gives its elements in no fixed order"
             remedy = f"Write list_sort({name}(...))."
-            raise self.text.refuse("sql.function", message, location=where, remedy=remedy)
+            raise self.text.refuse(
+                "sql.function", message, location=where, remedy=remedy, reason="hash_order"
+            )
 
 
 def _exact_cast(parent: Node, digits_max: int) -> bool:

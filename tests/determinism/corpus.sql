@@ -285,7 +285,8 @@ SELECT grp, string_agg(DISTINCT memo, ',') AS s FROM t GROUP BY grp
 SELECT grp, list(qty)[1] AS f, len(list(qty)) AS n FROM t GROUP BY grp
 -- ord-13 | ordered aggregate | rewritten | unordered_aggregate
 SELECT grp, array_to_string(array_agg(memo), '/') AS s FROM t GROUP BY grp
--- ord-14 | ordered aggregate | rewritten | unordered_aggregate
+-- Refused, not put in order: it turns names of columns into values, and takes no ORDER BY inside.
+-- ord-14 | ordered aggregate | refused | unordered_aggregate
 SELECT acct, json_group_array(qty) AS j FROM t GROUP BY acct
 -- ord-15 | ordered aggregate | function |
 SELECT map_values(histogram(flag))[1] AS h FROM t
@@ -414,7 +415,9 @@ WITH RECURSIVE r(k, depth) AS (SELECT k, 0 FROM u WHERE k < 3 UNION ALL SELECT u
 WITH RECURSIVE r(k) AS (SELECT k FROM u WHERE k < 5 UNION SELECT u.k FROM r JOIN u ON u.k = r.k + 5) SELECT count(*) AS n, max(k) AS m FROM r
 -- piv-01 | pivot | function |
 SELECT * FROM (SELECT grp, flag, amt FROM t) PIVOT (sum(amt) FOR flag IN (true, false) GROUP BY grp)
--- piv-02 | pivot | function |
+-- A function of the data, and refused all the same: names of columns become values, which no row
+-- of a source holds; so without a reason.
+-- piv-02 | pivot | refused |
 SELECT k, name, value FROM (SELECT k, rate, CAST(k AS DECIMAL(9, 4)) AS kk FROM u) UNPIVOT (value FOR name IN (rate, kk))
 -- piv-03 | pivot | rewritten | unordered_aggregate
 SELECT * FROM (SELECT grp, flag, memo FROM t) PIVOT (first(memo) FOR flag IN (true, false) GROUP BY grp)

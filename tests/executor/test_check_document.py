@@ -17,6 +17,7 @@ from tieout.executor.check_document import (
 from tieout.executor.engine import Engine, EngineLimits
 from tieout.executor.errors import ExecutorError
 from tieout.executor.provenance import validation_document
+from tieout.executor.sql import functions
 from tieout.executor.sql.refusal import WHY, SqlRefused
 from tieout.executor.sql.validate import GrantedColumn, GrantedTable
 from tieout.executor.sql.verdict import REASON_OF_CODE, REASONS, Reason
@@ -90,7 +91,46 @@ def test_a_refusal_has_its_place_its_reason_and_the_way_out(engine):
 
 
 @pytest.mark.parametrize(
-    "sql", ["SELECT nope FROM bank", "SELECT id FROM bank WHERE id = 500", "DROP TABLE bank"]
+    ("call", "name"),
+    [
+        ("approx_quantile(id, 0.5)", "approximate"),
+        ("reservoir_quantile(id, 0.5)", "approximate"),
+        ("list_approx_count_distinct([id])", "approximate"),
+        ("hash(id)", "hash_order"),
+        ("list_distinct([id])", "hash_order"),
+        ("strip_accents(memo)", "collation"),
+        ("icu_sort_key(memo, 'de')", "collation"),
+        ("icu_collate_de(memo)", "collation"),
+        ("json_group_object(memo, id)", "unordered_aggregate"),
+    ],
+)
+def test_the_class_of_a_refused_function_is_the_reason(call, name, engine):
+    document = check_document(refused(engine, f"SELECT {call} AS a FROM bank"))
+    assert document["code"] == "sql.function"
+    assert document["standing"] == "not_a_function_of_data"
+    given = {"name": name, "detail": document["message"], "line": 1, "column": 8}
+    assert document["reasons"] == [given]
+
+
+def test_rows_by_their_position_are_a_matter_of_layout(engine):
+    found = refused(engine, "SELECT a.id FROM bank AS a\nPOSITIONAL JOIN bank AS b")
+    assert (found.code, [r.name for r in reasons_of(found)]) == ("sql.construct", ["layout"])
+
+
+def test_reasons_by_class_are_reasons_of_classes_that_exist():
+    groups = {e.group for entries in functions.classes().values() for e in entries}
+    assert set(functions.REASON_OF_GROUP) <= groups
+    assert set(functions.REASON_OF_GROUP.values()) <= set(REASONS)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT nope FROM bank",
+        "SELECT id FROM bank WHERE id = 500",
+        "DROP TABLE bank",
+        "SELECT typeof(id) AS a FROM bank",
+    ],
 )
 def test_a_refusal_for_another_cause_says_nothing_of_determinism(sql, engine):
     document = check_document(refused(engine, sql))
