@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import duckdb
 
+from tieout.executor.sql import complaints
 from tieout.executor.sql import origins as flows
 from tieout.executor.sql.as_of import clock_needs
 from tieout.executor.sql.constants import check_constants
@@ -41,8 +42,7 @@ STATEMENT_CODES = {
     ),
     **dict.fromkeys(["SET", "RESET", "PRAGMA", "USE", "CALL"], "sql.setting"),
 }
-BIND_CODES = {"COLUMN_NOT_FOUND": "sql.unknown_column"}
-MESSAGE_CHARS_MAX = 200
+PIVOTS = frozenset({"PIVOT", "PIVOT_WIDER", "PIVOT_LONGER"})
 
 
 def granted_of(tables: Mapping[str, GrantedTable]) -> Granted:
@@ -154,7 +154,7 @@ def read(
     )
     seen = check_tree(text, root, granted)
     second = check_second(text, tokens, root, seen)
-    plan, facts = _bound(engine, text, granted, seen)
+    plan, facts = _bound(engine, text, granted, seen, (tokens, root))
     columns = _columns(engine, text)
     return Reading(text, tokens, root, plan, seen, second, facts, columns, granted, tables)
 
@@ -254,7 +254,7 @@ def _one_select(engine: duckdb.DuckDBPyConnection, text: Text, tokens: tuple[Tok
         statements = engine.extract_statements(text.sql)
         kinds = [s.type for s in statements]
     except duckdb.Error as error:
-        raise _engine_refusal(text, "sql.parse", str(error)) from error
+        raise _unparsed(engine, text, tokens, str(error)) from error
     except ValueError as error:  # a statement type that the Python binding does not know
         raise text.refuse(code, "the text is not a query", offset=first.start) from error
     if len(statements) != 1:
@@ -262,10 +262,24 @@ def _one_select(engine: duckdb.DuckDBPyConnection, text: Text, tokens: tuple[Tok
         message = f"the text has {len(statements)} statements"
         raise text.refuse("sql.two_statements", message, offset=after.start)
     if kinds[0] != duckdb.StatementType.SELECT:
+        if code == "sql.not_a_query" and any(t.text.upper() in PIVOTS for t in tokens):
+            raise complaints.pivot_without_list(text)
         raise text.refuse(code, "the text is not a query", offset=first.start)
     if statements[0].named_parameters:
         place = next((t for t in tokens if t.text in ("?", "$")), first)
         raise text.refuse("sql.parameter", "the query has a parameter", offset=place.start)
+
+
+def _unparsed(
+    engine: duckdb.DuckDBPyConnection, text: Text, tokens: tuple[Token, ...], message: str
+) -> SqlRefused:
+    """The refusal of a text that does not parse; the engine's document has places, its message
+    cuts long lines."""
+    try:
+        document = _serialized(engine, "json_serialize_sql", text.sql)
+    except (duckdb.Error, RecursionError):
+        document = {}
+    return complaints.unparsed(text, tokens, document if document.get("error") else {}, message)
 
 
 def _serialized(engine: duckdb.DuckDBPyConnection, function: str, sql: str) -> Node:
@@ -280,7 +294,7 @@ def _tree(engine: duckdb.DuckDBPyConnection, text: Text) -> Node:
     except (duckdb.Error, RecursionError) as error:
         raise text.refuse("sql.too_complex", "the query cannot be taken apart") from error
     if document.get("error"):
-        raise _document_refusal(text, document, "sql.parse")
+        raise complaints.unparsed(text, (), document, "")
     statements = nodes(document.get("statements"))
     if len(statements) != 1 or statements[0].get("named_param_map"):
         raise text.refuse("sql.two_statements", "the text is not one plain statement")
@@ -288,14 +302,19 @@ def _tree(engine: duckdb.DuckDBPyConnection, text: Text) -> Node:
 
 
 def _bound(
-    engine: duckdb.DuckDBPyConnection, text: Text, granted: Granted, seen: Seen
+    engine: duckdb.DuckDBPyConnection,
+    text: Text,
+    granted: Granted,
+    seen: Seen,
+    parsed: tuple[tuple[Token, ...], Node],
 ) -> tuple[Node, PlanFacts]:
     try:
         document = _serialized(engine, "json_serialize_plan", text.sql)
     except duckdb.Error as error:
-        raise _engine_refusal(text, "sql.bind", str(error)) from error
+        raise complaints.failed(text, str(error)) from error
     if document.get("error"):
-        raise _document_refusal(text, document, "sql.bind")
+        query = complaints.Query(text, *parsed, granted.columns, frozenset(seen.tables))
+        raise complaints.unbound(query, document)
     plans = nodes(document.get("plans"))
     if len(plans) != 1:
         raise text.refuse("sql.two_statements", "the text has no single plan")
@@ -310,7 +329,7 @@ def _columns(engine: duckdb.DuckDBPyConnection, text: Text) -> tuple[tuple[str, 
     try:
         bound = engine.sql(text.sql)
     except duckdb.Error as error:
-        raise _engine_refusal(text, "sql.bind", str(error)) from error
+        raise complaints.failed(text, str(error)) from error
     columns = tuple(zip(bound.columns, (str(t) for t in bound.types), strict=True))
     seen: set[str] = set()
     for name, _ in columns:
@@ -322,38 +341,3 @@ def _columns(engine: duckdb.DuckDBPyConnection, text: Text) -> tuple[tuple[str, 
             raise text.refuse("sql.reserved_name", message, word=name)
         seen.add(name.lower())
     return columns
-
-
-def _said(message: str) -> str:
-    """The first line of what the engine said, bounded, without its class.
-
-    It may be shown: this engine holds the granted names without a single row, so that the words
-    can come only from the model's own text, those names, and the engine's functions.
-    """
-    line = message.strip().split("\n", 1)[0]
-    line = line.split(" Error: ", 1)[-1].split("!", 1)[0]
-    return "".join(c if c.isprintable() else " " for c in line)[:MESSAGE_CHARS_MAX].rstrip(". ")
-
-
-def _document_refusal(text: Text, document: Node, code: str) -> SqlRefused:
-    """The engine's complaint with its place."""
-    place = document.get("position")
-    where = int(place) if isinstance(place, str) and place.isdigit() else None
-    code = BIND_CODES.get(str(document.get("error_subtype") or ""), code)
-    name = str(document.get("name") or "")
-    message = _said(str(document.get("error_message") or "")) or "the query cannot be bound"
-    return text.refuse(code, message, location=where, word=name)
-
-
-def _engine_refusal(text: Text, code: str, said: str) -> SqlRefused:
-    """A refusal for an exception of the engine, with its place if it has one."""
-    offset = None
-    if "LINE " in said:
-        _head, _, rest = said.partition("LINE ")
-        number, _, shown = rest.partition(": ")
-        lines = shown.split("\n")
-        caret = lines[1].find("^") - len(f"LINE {number}: ") if len(lines) > 1 else -1
-        starts = text.sql.split("\n")
-        if number.isdigit() and caret >= 0 and int(number) <= len(starts) and "..." not in lines[0]:
-            offset = sum(len(s) + 1 for s in starts[: int(number) - 1]) + caret
-    return text.refuse(code, _said(said) or "the query cannot be bound", offset=offset)

@@ -15,7 +15,8 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token as SecondToken
 from sqlglot.tokenizer_core import TokenType
 
-from tieout.executor.sql.refusal import SqlRefused, Text
+from tieout.executor.sql.complaints import unread
+from tieout.executor.sql.refusal import Text
 from tieout.executor.sql.second_policy import SecondSeen, check_policy
 from tieout.executor.sql.second_vocabulary import (
     MADE_BY,
@@ -52,15 +53,7 @@ def read_second(text: Text, granted: Granted) -> tuple[exp.Expr, SecondSeen]:
         _check_text(text, read)
         parsed = dialect.parser().parse(read, text.sql)
     except SqlglotError as error:
-        line, column = _place(error)
-        message = "the second parser cannot read the query"
-        raise SqlRefused(
-            "sql.parsers_disagree",
-            message,
-            remedy="Write the part at the place named in plainer SQL.",
-            line=line,
-            column=column,
-        ) from error
+        raise unread(text, *_place(error)) from error
     except RecursionError as error:
         raise text.refuse("sql.too_complex", "the query is nested too deep") from error
     # A comment behind the last semicolon is a Semicolon of its own here.

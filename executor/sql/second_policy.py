@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from tieout.executor.sql import functions
+from tieout.executor.sql.complaints import pivot_without_list
 from tieout.executor.sql.refusal import SqlRefused, Text
 from tieout.executor.sql.second_vocabulary import (
     ARGUMENT_CODES,
@@ -95,6 +96,13 @@ class _Walk:
         if allowed is None:
             code = next((c for k, c in REFUSED.items() if issubclass(kind, k)), "sql.construct")
             raise self.refuse(code, f"{kind.__name__} is not admitted", node)
+        if isinstance(node, exp.Pivot) and node.args.get("unpivot"):
+            raise self.text.refuse(
+                "sql.construct",
+                "UNPIVOT is not admitted",
+                word="unpivot",
+                remedy="Write one SELECT for each of its columns, joined by UNION ALL.",
+            )
         for key, value in node.args.items():
             if key not in allowed and value not in (None, False, [], ""):
                 code = ARGUMENT_CODES.get(key, "sql.construct")
@@ -210,7 +218,7 @@ class _Walk:
         """PIVOT with the list of its columns: without one the data would name them."""
         listed = node.args.get("fields") or node.expressions
         if not all(isinstance(f, exp.In) and f.expressions for f in listed):
-            raise self.refuse("sql.not_a_query", "PIVOT needs its values in IN (...)", node)
+            raise pivot_without_list(self.text)
 
     def select(self, node: exp.Expr) -> None:
         """A select list; this parser does without one, the engine does not."""

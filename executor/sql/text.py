@@ -11,6 +11,8 @@ from tieout.executor.sql.refusal import Text
 TOKENS_MAX = 2_000
 DEPTH_MAX = 100
 """Nested brackets; 900 nested lists hold the engine's binder for minutes (measured)."""
+CURLY = frozenset("\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u2032\u2033\u00b4\u00ab\u00bb")
+STRAIGHT = "Use straight quotes: ' around a text, \" around a name."
 
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\r\n]+)
@@ -118,4 +120,5 @@ def _check_ascii(text: Text, found: tuple[Token, ...]) -> None:
             start, end = next(spans, (len(text.sql), len(text.sql)))
         if not char.isascii() and not start <= place < end:
             message = f"the character U+{ord(char):04X} stands outside quotes"
-            raise text.refuse("sql.non_ascii", message, offset=place)
+            remedy = STRAIGHT if char in CURLY else ""
+            raise text.refuse("sql.non_ascii", message, offset=place, remedy=remedy)
