@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from tieout.executor.sql.dialects import CLOCKS
+
 
 @dataclass(frozen=True, slots=True)
 class FunctionClass:
@@ -38,7 +40,6 @@ CODES = {
     "layout_or_statistics": "sql.catalog",
 }
 """The refusal code of a denied class; every other class is sql.function."""
-
 
 REASON_OF_GROUP = {
     "approximate": "approximate",
@@ -89,7 +90,7 @@ def code_of(name: str, *, table: bool) -> str:
     for entry in entries:
         if entry.group in CODES:
             return CODES[entry.group]
-    return "sql.function"
+    return "sql.clock" if name.lower() in CLOCKS else "sql.function"
 
 
 def reason_of(name: str) -> str:

@@ -21,7 +21,8 @@ WAYS_OUT = {
     "sql.bind": "Correct the names and types in the query.",
     "sql.catalog": "Use only the columns of the granted tables; the engine's catalog is closed.",
     "sql.clock": (
-        "Write the date as a literal, such as DATE '2026-06-30'; a question's as_of sets the clock."
+        "Write the date as a literal, such as DATE '2026-06-30'; a question's as_of (--as-of) sets "
+        "the clock."
     ),
     "sql.collation": "Compare lower(x) or the text as it is, without COLLATE.",
     "sql.construct": "Write it as a plain SELECT with joins, WHERE, GROUP BY and ORDER BY.",

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tieout.executor.sql import functions
+from tieout.executor.sql.dialects import instead
 from tieout.executor.sql.refusal import Text
 from tieout.executor.sql.shape import (
     Json,
@@ -287,8 +288,10 @@ class _Walk:
         if not made and not functions.is_open(name):
             code = functions.code_of(name, table=False)
             message = f"the function {name} is not admitted"
-            why = functions.reason_of(name)
-            raise self.text.refuse(code, message, location=where, word=name, reason=why)
+            why, remedy = functions.reason_of(name), instead(name)
+            raise self.text.refuse(
+                code, message, location=where, word=name, remedy=remedy, reason=why
+            )
         if node.get("export_state"):
             raise self.text.refuse("sql.construct", "EXPORT_STATE is not admitted", location=where)
         self.seen.functions.add(name)
