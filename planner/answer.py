@@ -17,6 +17,7 @@ from tieout.artifacts.values import FLOATS, decimal_scale
 from tieout.executor.errors import ExecutorError
 from tieout.executor.grammar import AnswerDraft, Display, FigureDraft, QuoteDraft, RowValue
 from tieout.executor.quotes import locate
+from tieout.executor.sql.validate import ColumnOrigin
 from tieout.executor.world import StepResult, World, is_known
 from tieout.ledger.citation import (
     Answer,
@@ -27,7 +28,7 @@ from tieout.ledger.citation import (
     Label,
     SpanCitation,
 )
-from tieout.planner.display import NOT_FINITE, is_rounded, misfit, shown, types_unit
+from tieout.planner.display import NOT_FINITE, is_long, is_rounded, misfit, shown, types_unit
 from tieout.planner.labels import QuestionNumbers, column_label
 from tieout.planner.prose import audit_prose
 from tieout.planner.prose_filling import FilledProse, fill_prose
@@ -137,15 +138,16 @@ def _figure(world: World, name: str, draft: FigureDraft, numbers: QuestionNumber
     if value is not None and len(value) > CELL_CHARS_MAX:
         raise _Unfilled("answer.too_long", f"the cell has {len(value)} characters; cite a passage")
     origin = step.origins[column]
-    label, reason = column_label(origin, numbers)
+    label, reason = column_label(origin, numbers, kind=kind)
+    long = is_long(kind, computed=_is_computed(world, origin))
     return Figure(
         name=name,
         value=value,
-        shown=shown(value, draft.display),
+        shown=shown(value, draft.display, long=long),
         type=kind,
         label=label,
         reason=reason,
-        flags=_flags(step, column, kind, value, draft.display),
+        flags=_flags(step, column, kind, value, draft.display, long=long),
         step=step.id,
         citation=CellCitation(str(address), reader.row_key(position), column),
         span=_span_of_row(reader, position) if step.verb == "extract" else None,
@@ -155,7 +157,13 @@ def _figure(world: World, name: str, draft: FigureDraft, numbers: QuestionNumber
 
 
 def _flags(
-    step: StepResult, column: str, kind: str, value: str | None, display: Display
+    step: StepResult,
+    column: str,
+    kind: str,
+    value: str | None,
+    display: Display,
+    *,
+    long: bool,
 ) -> tuple[Flag, ...]:
     origin = step.origins[column]
     nothing = value is None or (value in NOT_FINITE and kind in FLOATS)
@@ -165,10 +173,20 @@ def _flags(
         Flag.INEXACT: origin.inexact or kind in FLOATS,
         Flag.TIED: column in step.tied,
         Flag.NO_VALUE: nothing,
-        Flag.ROUNDED: not nothing and is_rounded(value, display),
+        Flag.ROUNDED: not nothing and is_rounded(value, display, long=long),
         Flag.UNIT_TYPED: not nothing and types_unit(display),
     }
     return tuple(flag for flag, holds in said.items() if holds)
+
+
+def _is_computed(world: World, origin: ColumnOrigin) -> bool:
+    """Whether a value was computed here or in the step that its column was copied from."""
+    if origin.operation != "" or len(origin.sources) != 1:
+        return True
+    ((table, column),) = origin.sources
+    step = world.steps.get(table)
+    earlier = None if step is None else step.origins.get(column)
+    return earlier is not None and _is_computed(world, earlier)
 
 
 def _step(world: World, name: str) -> StepResult:

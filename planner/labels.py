@@ -34,6 +34,11 @@ _ENDS_OF_DAY: Final = ("23:59:59.999999", "23:59:59.999999+00")
 _PLAIN: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 """A number as anyone would write it: no leading zeros, plus sign, exponent, space, separator."""
 
+_SPAN: Final = re.compile(
+    rf"({_PLAIN.pattern}) (?:day|week|month|quarter|year)s?", re.IGNORECASE | re.ASCII
+)
+"""A length of time in one unit of the calendar, as INTERVAL takes it."""
+
 
 @dataclass(frozen=True, slots=True)
 class QuestionNumbers:
@@ -133,9 +138,21 @@ def literal_label(literal: str, question: QuestionNumbers) -> Label:
     return Label.CONVENTION if abs(value) in CONVENTIONS else Label.UNSOURCED
 
 
-def column_label(origin: ColumnOrigin, question: QuestionNumbers) -> tuple[Label, Reason | None]:
-    """The label of a column's values, and the reason if it is unsourced."""
-    labels = [literal_label(literal, question) for literal in origin.literals]
+def _span_label(literal: str, question: QuestionNumbers) -> Label:
+    """As `literal_label`; of a span of the calendar ('1 month') its number decides."""
+    span = _SPAN.fullmatch(literal)
+    return literal_label(literal if span is None else span[1], question)
+
+
+def column_label(
+    origin: ColumnOrigin, question: QuestionNumbers, *, kind: str = "VARCHAR"
+) -> tuple[Label, Reason | None]:
+    """The label of a column's values, and the reason if it is unsourced.
+
+    kind: the column's type. In a text a span of time may be the text itself, typed by the plan.
+    """
+    label_of = literal_label if kind == "VARCHAR" else _span_label
+    labels = [label_of(literal, question) for literal in origin.literals]
     if origin.rooted:
         labels.append(Label.SOURCED)
     elif Label.QUESTION not in labels:

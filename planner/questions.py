@@ -114,23 +114,41 @@ def _question(question: _Question, as_of: Any, path: Path) -> Question:
         sources=tuple(question.sources),
         plan=plan,
         plan_name=question.plan or "",
-        as_of=_date(question.as_of if question.as_of is not None else as_of, path),
+        as_of=_date_in(path, question.as_of if question.as_of is not None else as_of),
         expect=question.expect,
         expect_labels=question.expect_labels,
     )
 
 
-def _date(value: Any, path: Path) -> str:
+def _date_in(path: Path, value: Any) -> str:
+    try:
+        return _date(value)
+    except (TypeError, ValueError) as error:
+        raise _wrong("as_of", f"as_of = {value!r} is not a date", path) from error
+
+
+def _date(value: Any) -> str:
+    """Raises TypeError, ValueError."""
     if value is None:
         return ""
     if isinstance(value, dt.datetime):
         return value.date().isoformat()
     if isinstance(value, dt.date):
         return value.isoformat()
+    return dt.date.fromisoformat(value).isoformat()
+
+
+def _asked_date(text: str) -> str:
     try:
-        return dt.date.fromisoformat(value).isoformat()
-    except (TypeError, ValueError) as error:
-        raise _wrong("as_of", f"as_of = {value!r} is not a date", path) from error
+        return _date(text or None)
+    except ValueError as error:
+        raise PlannerError(
+            "questions.as_of",
+            f"{text[:40]!r} is not a date",
+            place="--as-of",
+            remedy="Give year, month and day, such as 2026-12-31.",
+            exit_code=Exit.USAGE,
+        ) from error
 
 
 def _wrong(code: str, message: str, path: Path) -> PlannerError:
@@ -154,7 +172,7 @@ def single_question(
         sources=sources,
         plan=plan,
         plan_name=plan_name if plan is not None else "",
-        as_of=_date(as_of, Path("--as-of")) if as_of else "",
+        as_of=_asked_date(as_of),
         expect={},
         expect_labels={},
     )

@@ -15,6 +15,7 @@ from decimal import Decimal, InvalidOperation
 
 from tieout.artifacts.printable import lines as printable_lines
 from tieout.artifacts.printable import page
+from tieout.artifacts.values import is_numeric
 from tieout.executor.how_it_ran import how_it_ran, how_it_ran_lines
 from tieout.executor.record import Receipt
 from tieout.executor.world import World
@@ -197,11 +198,16 @@ def _expectations(question: Question, answer: Answer) -> tuple[Expectation, ...]
 
 def _expect_value(name: str, expected: str, figure: Figure | None) -> Expectation:
     found = None if figure is None else figure.value
-    return Expectation(name, expected, found, found is not None and _same(expected, found))
+    numeric = figure is not None and is_numeric(figure.type)
+    holds = found is not None and _same(expected, found, numeric=numeric)
+    return Expectation(name, expected, found, holds)
 
 
-def _same(expected: str, found: str) -> bool:
-    """Equal as numbers where both are, else as texts: 5 and 5.00 are one value."""
+def _same(expected: str, found: str, *, numeric: bool) -> bool:
+    """Equal as numbers in a column of numbers: 5 and 5.00 are one value. Else as texts: the
+    account 00004218 is not 4218."""
+    if not numeric or expected == found:
+        return expected == found
     try:
         return Decimal(expected) == Decimal(found)
     except InvalidOperation:
@@ -226,11 +232,8 @@ def report_text(report: Report) -> str:
     ]
     typed = [number for number in answer.numbers if not number.figure]
     lines += [_typed_line(number) for number in typed]
-    lines += [
-        f"  {'ties' if e.holds else 'DOES NOT TIE'}: {e.name} {e.what} expected {e.expected}, "
-        f"found {'nothing' if e.found is None else e.found}"
-        for e in report.expectations
-    ]
+    figures = {figure.name: figure for figure in answer.figures}
+    lines += [_expectation_line(e, figures.get(e.name)) for e in report.expectations]
     for step in report.steps:
         ran = how_it_ran_lines(step)
         lines += [f"  how {step['subject']} ran", *(f"    {line}" for line in ran)] if ran else []
@@ -241,6 +244,17 @@ def report_text(report: Report) -> str:
     lines += [f"  problem: {problem}" for problem in answer.problems]
     # Foreign words stand in most of these lines; none of them may draw a line of its own.
     return page(lines) + "\n"
+
+
+def _expectation_line(expectation: Expectation, figure: Figure | None) -> str:
+    """What was expected and what the cell holds, which need not be what the prose shows."""
+    said = "ties" if expectation.holds else "DOES NOT TIE"
+    head = f"  {said}: {expectation.name} {expectation.what} expected {expectation.expected}, "
+    if expectation.found is None:
+        return head + "found nothing"
+    if figure is not None and expectation.what == "value" and Flag.ROUNDED in figure.flags:
+        return head + f"the cell holds {expectation.found}, shown as {figure.shown}"
+    return head + f"found {expectation.found}"
 
 
 def _refusal_lines(report: Report, refusal: Mapping[str, Json], way_out: str) -> list[str]:

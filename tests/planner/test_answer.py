@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from support.worlds import copied, failed, money, notes, recorder, step, world
 from tieout.executor.grammar import AnswerDraft, AnswerTurn, parse_turn
 from tieout.executor.sql.validate import ColumnOrigin
 from tieout.executor.world import World
-from tieout.ledger.citation import AnswerStatus
+from tieout.ledger.citation import AnswerStatus, Flag
 from tieout.planner.answer import fill, row_text
 
 QUESTION = "What is the balance of account 1010?"
@@ -163,6 +164,37 @@ def test_flags_and_labels_come_with_the_cell(known):
     }
     assert answer.prose == "5.00 (no value: not a number) 1.00"
     assert answer.status is AnswerStatus.UNSOURCED
+
+
+def test_a_quotient_is_shown_as_a_reader_expects_and_a_copy_of_it_too(known):
+    keeper = recorder()
+    mean = pa.array([Decimal("4790.457777777778")], pa.decimal128(38, 12))
+    divided = ColumnOrigin("m", (), (("bank", "amount"),), "decimal_average", inexact=False)
+    made = step(keeper, "mean", {"m": mean}, origins={"m": divided})
+    copy = step(keeper, "copy", {"m": mean}, origins={"m": copied("mean", "m")})
+    source = step(keeper, "source", {"m": mean}, origins={"m": copied("bank", "m")})
+    gbp = {"style": "currency", "currency": "GBP"}
+    figures = {
+        name: {"step": name, "column": "m", "display": gbp} for name in ("mean", "copy", "source")
+    }
+    scene = world(keeper, made, copy, source)
+    answer, problems = fill(draft("{mean} {copy} {source}", figures), scene, QUESTION)
+    assert problems == ()
+    assert answer.prose == "GBP 4,790.46 GBP 4,790.46 GBP 4,790.457777777778"
+    rounded = [Flag.ROUNDED in figure.flags for figure in answer.figures]
+    assert rounded == [True, True, False]
+    assert {figure.value for figure in answer.figures} == {"4790.457777777778"}
+
+
+def test_only_the_column_that_tied_is_flagged(known):
+    keeper = recorder()
+    made = replace(step(keeper, "s", {"k": ["fee"], "n": [3]}), tied=frozenset({"k"}))
+    figures = {
+        "k": {"step": "s", "column": "k", "display": {"style": "text"}},
+        "n": {"step": "s", "column": "n"},
+    }
+    answer, _ = fill(draft("{k} {n}", figures), world(keeper, made), QUESTION)
+    assert [Flag.TIED in figure.flags for figure in answer.figures] == [True, False]
 
 
 @pytest.mark.parametrize(

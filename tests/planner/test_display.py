@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tieout.executor.grammar import Display
-from tieout.planner.display import is_rounded, misfit, shown, types_unit
+from tieout.planner.display import is_long, is_rounded, misfit, shown, types_unit
 
 NUMBERS = st.decimals(
     allow_nan=False, allow_infinity=False, min_value=-(10**30), max_value=10**30, places=6
@@ -113,3 +113,69 @@ def test_styles_fit_types(style, kind, fits):
 def test_a_currency_is_named():
     assert misfit(Display(style="currency"), "DECIMAL(18,2)") is not None
     assert misfit(Display(style="currency", currency="EUR"), "DECIMAL(18,2)") is None
+
+
+@pytest.mark.parametrize(
+    ("value", "display", "expected", "rounded"),
+    [
+        ("4790.457777777778", {"style": "currency", "currency": "GBP"}, "GBP 4,790.46", True),
+        ("4790.500000000000", {"style": "currency", "currency": "GBP"}, "GBP 4,790.50", False),
+        ("33.333333333333", {"style": "percent"}, "33.33%", True),
+        ("-0.001000000000", {"style": "percent"}, "0.00%", True),
+        ("4790.457777777778", {}, "4,790.457777777778", False),
+        ("4790.500000000000", {}, "4,790.5", False),
+        ("4700.000000000000", {}, "4,700", False),
+        ("0.000000000000", {}, "0", False),
+        ("-0.000000000000", {}, "0", False),
+        ("4790.457777777778", {"places": 12}, "4,790.457777777778", False),
+        ("4790.457777777778", {"places": 3, "style": "percent"}, "4,790.458%", True),
+        ("1e25", {}, f"{10**25:,}", False),
+        (None, {"style": "percent"}, "(no value)", False),
+        ("4790.457777777778", {"style": "text"}, "4790.457777777778", False),
+    ],
+)
+def test_digits_of_a_computation_are_not_all_shown(value, display, expected, rounded):
+    found = Display(**display)
+    assert shown(value, found, long=True) == expected
+    assert is_rounded(value, found, long=True) is rounded
+
+
+@given(NUMBERS)
+def test_a_number_loses_no_digit_but_zeros(number):
+    text = shown(str(number), Display(), long=True).replace(",", "")
+    assert Decimal(text) == number
+    assert "." not in text or not text.endswith(("0", "."))
+
+
+@pytest.mark.parametrize(
+    ("kind", "computed", "expected"),
+    [
+        ("DECIMAL(38,12)", True, True),
+        ("DECIMAL(38,14)", True, True),
+        ("DOUBLE", True, True),
+        ("DECIMAL(38,12)", False, False),
+        ("DOUBLE", False, False),
+        ("DECIMAL(18,2)", True, False),
+        ("BIGINT", True, False),
+        ("VARCHAR", True, False),
+    ],
+)
+def test_which_digits_are_of_a_computation(kind, computed, expected):
+    assert is_long(kind, computed=computed) is expected
+
+
+@pytest.mark.parametrize(
+    ("style", "kind", "way_out"),
+    [
+        ("number", "TIMESTAMP", "style date"),
+        ("currency", "DATE", "style date"),
+        ("percent", "VARCHAR", "style text"),
+        ("date", "VARCHAR", "style text"),
+        ("date", "DECIMAL(18,2)", "style number"),
+    ],
+)
+def test_a_misfit_names_the_style_that_fits(style, kind, way_out):
+    said = misfit(Display(style=style, currency="GBP"), kind)
+    assert said is not None
+    assert said.endswith(f"give {way_out}")
+    assert misfit(Display(style=way_out.removeprefix("style ")), kind) is None

@@ -70,6 +70,31 @@ def test_a_column(literals, sources, expected):
     assert (label, reason) == expected
 
 
+@pytest.mark.parametrize(
+    ("literal", "label"),
+    [
+        ("1 month", Label.CONVENTION),
+        ("1 day", Label.CONVENTION),
+        ("12 MONTHS", Label.QUESTION),
+        ("24 MONTHS", Label.CONVENTION),
+        ("-1 Quarter", Label.CONVENTION),
+        ("0 days", Label.CONVENTION),
+        ("45 days", Label.QUESTION),
+        ("3 months", Label.UNSOURCED),
+        ("1 hour", Label.UNSOURCED),
+        ("1 month 2 days", Label.UNSOURCED),
+        ("1 monthly", Label.UNSOURCED),
+        ("01 month", Label.UNSOURCED),
+        ("'1 month'", Label.UNSOURCED),
+        ("1\u00a0month", Label.UNSOURCED),
+    ],
+)
+def test_a_span_of_the_calendar_is_as_its_number(literal, label):
+    origin = ColumnOrigin("d", (literal,), (("bank", "booked"),), "expression", inexact=False)
+    assert column_label(origin, ASKED, kind="DATE")[0] is label
+    assert column_label(origin, ASKED, kind="VARCHAR")[0] is Label.UNSOURCED, "it may be the text"
+
+
 def test_an_earlier_step_is_no_source():
     """Only what goes back to a snapshot is sourced; constants stay what they are."""
     built = ColumnOrigin("x", ("7", "24"), (("s0", "x"),), "", inexact=False, roots=())
