@@ -20,10 +20,11 @@ from tieout.executor.sql.refusal import WAYS_OUT
 ADMITTED = {
     "format", "verdict", "standing", "reasons", "rewrites", "tables", "columns", "functions",
     "literals", "ordered", "countercheck", "executed", "file", "as_of", "snapshots", "not_pinned",
+    "changed", "byte_order_mark",
 }  # fmt: skip
 REFUSED = {
     "format", "verdict", "code", "message", "why", "line", "column", "way_out", "standing", "reasons",
-    "file", "as_of", "snapshots", "not_pinned",
+    "file", "as_of", "snapshots", "not_pinned", "changed", "byte_order_mark",
 }  # fmt: skip
 GOOD = "SELECT account, sum(amount) AS total FROM gl WHERE amount > 10 GROUP BY account\n"
 TIED = "SELECT account, amount\nFROM gl\nORDER BY account\n"
@@ -152,10 +153,9 @@ def test_the_document_of_a_refused_query(sql, code, line, column, standing, docu
 
 
 @pytest.mark.parametrize(("sql", "status"), [(TIED, 0), ("SELECT now() AS t", 4)])
-def test_a_program_reads_one_document_and_on_refusal_one_line(sql, status, said, document):
+def test_a_program_reads_one_document_admitted_or_refused(sql, status, said, document):
     code, out, err = said(sql, "--json")
-    assert (code, json.loads(out)) == (status, document(sql))
-    assert [json.loads(line)["code"] for line in err.splitlines()] == ["sql.clock"] * (code == 4)
+    assert (code, json.loads(out), err) == (status, document(sql), "")
 
 
 def test_only_the_sources_named_may_be_read(said, document):
@@ -212,6 +212,51 @@ def test_a_file_that_is_no_query_is_wrong_usage(file, code, here, capsys):
 def test_bytes_of_standard_input_that_are_no_text(said):
     code, out, err = said(b"\xff", "--json")
     assert (code, out, json.loads(err)["code"]) == (2, "", "check.not_utf8")
+    assert json.loads(err)["message"] == "byte 1 is not UTF-8"
+
+
+def test_a_byte_order_mark_is_no_part_of_the_query_and_is_told(said, document):
+    code, out, err = said(b"\xef\xbb\xbf" + GOOD.encode())
+    assert (code, err) == (0, "")
+    assert "  left out   the byte order mark before the text\n" in out
+    assert document("\ufeff" + GOOD) == {**document(GOOD), "byte_order_mark": True}
+    assert document(GOOD)["byte_order_mark"] is False
+    assert document("\ufeff\ufeff" + GOOD)["code"] == "sql.non_ascii"
+    assert document("\ufeffSELECT nope FROM gl")["column"] == 8
+
+
+def test_a_source_that_is_no_longer_as_it_was_pinned_is_told(tmp_path, capsys, monkeypatch):
+    folder = make(tmp_path / "w")
+    (folder / "q.sql").write_text(GOOD)
+    monkeypatch.chdir(folder)
+    assert start(["init"]) == 0
+    assert start(["snapshot"]) == 0
+
+    def changed() -> tuple[dict[str, Any], str]:
+        capsys.readouterr()
+        assert start(["check", "q.sql", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)["changed"]
+        assert start(["check", "q.sql"]) == 0
+        told = [line for line in capsys.readouterr().out.splitlines() if "  changed  " in line]
+        return found, "\n".join(told)
+
+    assert changed() == ({}, "")
+    with open_workspace(folder) as workspace:
+        file = folder / str(workspace.catalog.source("gl").table.file)
+    was = file.read_bytes()
+    file.write_bytes(was + b"\n")
+    found, told = changed()
+    assert found == {"gl": ["file"]}
+    assert told.startswith("  changed    gl: its file changed since the snapshot")
+    catalog = (folder / "tieout.toml").read_text()
+    (folder / "tieout.toml").write_text(catalog + "[source.bank.column.booked]\nrange = ['', '']\n")
+    file.unlink()
+    found, told = changed()
+    assert found == {"bank": ["declaration"], "gl": ["missing"]}
+    assert "bank: its declaration in tieout.toml changed" in told
+    file.write_bytes(was)
+    (folder / "tieout.toml").write_text(catalog)
+    assert changed() == ({}, "")
 
 
 def test_nothing_is_written(said, here):

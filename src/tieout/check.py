@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from tieout.artifacts.errors import Exit
+from tieout.artifacts.errors import Exit, RoomError
 from tieout.artifacts.printable import one_line
 from tieout.executor.errors import ExecutorError
 from tieout.ledger.canon import Json
@@ -29,6 +29,12 @@ FILE_BYTES_MAX: Final = 4 * 1024 * 1024
 """Of a file with a query; the gate's own bound on characters is far below."""
 CONTEXT_CHARS: Final = 60
 """How much of a long line stands on either side of the caret."""
+BYTE_ORDER_MARK: Final = "\ufeff"
+_CHANGES: Final = {
+    "declaration": "its declaration in tieout.toml changed",
+    "file": "its file changed",
+    "missing": "its file can no longer be read",
+}
 _STANDINGS: Final = {
     "function_of_data": "a function of the data",
     "function_of_data_as_rewritten": "a function of the data, as rewritten",
@@ -40,7 +46,9 @@ _STANDINGS: Final = {
 class Checked:
     """A query and what was said of it. name: of its file, or -; snapshots: manifest by source.
 
-    unpinned: table sources that were left out, since no snapshot of them is there.
+    unpinned: table sources that were left out, since no snapshot of them is there. changed: by
+    source, what is not as it was pinned: "declaration", "file", "missing" (a file that cannot be
+    read). marked: a byte order mark before the text was left out.
     """
 
     name: str
@@ -49,6 +57,8 @@ class Checked:
     snapshots: Mapping[str, Address]
     unpinned: tuple[str, ...]
     as_of: str | None
+    changed: Mapping[str, tuple[str, ...]]
+    marked: bool = False
 
     @property
     def refused(self) -> SqlRefused | None:
@@ -79,7 +89,7 @@ def read_query(name: str, stdin: BinaryIO) -> str:
     try:
         return payload.decode("utf-8")
     except UnicodeDecodeError as error:
-        message = f"byte {error.start} is not UTF-8"
+        message = f"byte {error.start + 1} is not UTF-8"
         raise _unusable("not_utf8", message, name, "Save the file as UTF-8.") from error
 
 
@@ -88,7 +98,8 @@ def check(
 ) -> Checked:
     """What the gate says of a text over the newest snapshots of some table sources, else of all.
 
-    name: of the file, for messages. Raises ExecutorError catalog.unknown_source, check.no_table,
+    name: of the file, for messages. A byte order mark that begins the text is no part of it:
+    editors put it in unseen. Raises ExecutorError catalog.unknown_source, check.no_table,
     check.as_of, source.not_pinned (exit 10); limit.*, engine.* as examining does.
     """
     from tieout.executor.pinning import newest
@@ -115,12 +126,16 @@ def check(
     store = workspace.store
     pinned = {source: load_pinned(store, address) for source, address in snapshots.items()}
     world = World(store, pinned, as_of=day)
+    marked, sql = sql.startswith(BYTE_ORDER_MARK), sql.removeprefix(BYTE_ORDER_MARK)
     try:
         found: ValidatedSql | SqlRefused
         found = workspace.engine.validate(sql, world.granted(), as_of=day)
     except SqlRefused as refused:
         found = refused
-    return Checked(name, sql, found, snapshots, unpinned, day)
+    changed = {
+        source: what for source in snapshots if (what := _changed(workspace, source, snapshots))
+    }
+    return Checked(name, sql, found, snapshots, unpinned, day, changed, marked)
 
 
 def checked_document(checked: Checked) -> Document:
@@ -133,11 +148,18 @@ def checked_document(checked: Checked) -> Document:
         "as_of": checked.as_of,
         "snapshots": {name: str(address) for name, address in checked.snapshots.items()},
         "not_pinned": list(checked.unpinned),
+        "changed": {name: list(what) for name, what in checked.changed.items()},
+        "byte_order_mark": checked.marked,
     }
     refused = checked.refused
     lines = _refusal_lines(checked, refused) if refused is not None else _admission_lines(checked)
     if checked.unpinned:
         lines.append(f"  left out   {', '.join(checked.unpinned)}: not pinned yet")
+    for name, what in checked.changed.items():
+        told = " and ".join(_CHANGES[one] for one in what)
+        lines.append(f"  changed    {name}: {told} since the snapshot that was checked against")
+    if checked.marked:
+        lines.append("  left out   the byte order mark before the text")
     return Document(data, "\n".join(lines))
 
 
@@ -152,6 +174,26 @@ def _day(text: str) -> str | None:
         raise _unusable(
             "as_of", f"{text[:40]!r} is not a date", "--as-of", "Give a date such as 2026-06-30."
         ) from error
+
+
+def _changed(
+    workspace: Workspace, source: str, snapshots: Mapping[str, Address]
+) -> tuple[str, ...]:
+    """What of a table source is not as it was when it was pinned."""
+    from tieout.artifacts.address import Address
+    from tieout.executor.receive import receive
+    from tieout.executor.snapshot import declared_text, source_of
+
+    then, files = source_of(workspace.store.get(snapshots[source]))
+    now = workspace.catalog.source(source)
+    found = ["declaration"] * (declared_text(now) != declared_text(then))
+    try:
+        received = receive(now, workspace.catalog.root, workspace.catalog.limits)
+    except RoomError:
+        return (*found, "missing")
+    if [Address.of(r.payload) for r in received] != [address for _name, address in files]:
+        found.append("file")
+    return tuple(found)
 
 
 def _tables(workspace: Workspace, sources: Sequence[str]) -> list[str]:
