@@ -114,7 +114,7 @@ RULERS = frozenset(
         *("row_number", "rank", "rank_dense", "dense_rank", "ntile", "cume_dist", "percent_rank"),
         *("list_position", "list_indexof", "array_position", "array_indexof", "grade_up"),
         *("list_grade_up", "array_grade_up", "generate_subscripts", "range", "generate_series"),
-        *("unnest", "struct_position", "struct_indexof"),
+        *("unnest", "regexp_split_to_table", "struct_position", "struct_indexof"),
         *("list_filter", "array_filter", "filter"),
     }
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -10,7 +11,16 @@ from tieout.executor.sql.shape import Node, as_node, column_refs, names, nodes, 
 Column = tuple[int, str]
 """Place of the relation in FROM, lower-case name."""
 
-_NUMBERS = ("DECIMAL", "INT", "HUGEINT")
+_NUMBER = re.compile(
+    r"DECIMAL\(\d+,\d+\)|U?(TINYINT|SMALLINT|INTEGER|BIGINT)|HUGEINT", re.IGNORECASE
+)
+"""Types whose values are compared exactly, with each other too. UHUGEINT is not: it and HUGEINT
+are compared as floats."""
+_PLAIN = re.compile(r"VARCHAR|DATE|TIME|TIMESTAMP|BOOLEAN|UUID|BLOB|UHUGEINT", re.IGNORECASE)
+"""Types whose equal values are one value. 0.0 equals -0.0, and 30 days a month."""
+_SHORT = re.compile(r"-?\d{1,18}|-?\d{1,9}\.\d{1,9}")
+"""A number that is written without an exponent, and so is exact."""
+_NAMED = frozenset({"TINYINT", "SMALLINT", "INTEGER", "INT", "BIGINT", "HUGEINT", "DECIMAL"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +151,33 @@ class Block:
             added += [(place, n) for n in wanted if (place, n) not in have]
         return added
 
-    def extend(self, places: set[int]) -> None:
-        """FULL JOIN fills rows of either side with NULL, which a key may hold too.
+    def extend(self, left: set[int], right: set[int], join: str, equal: set[Column]) -> None:
+        """An outer join fills the relations of a side with NULL, in rows of their own.
 
-        So a key tells no rows apart there; all columns still do.
+        So one row is two there, a constant has two values, and a key, which may be NULL too, tells
+        no rows apart; all columns still do. What an inner join found equal still is, both NULL.
+        equal: columns that the condition makes equal to the other side's, or to a constant: what
+        these determine, a row of the other side determines, or it is NULL.
         """
-        for place in places:
+        sides = {"LEFT": right, "RIGHT": left, "FULL": left | right}.get(join, set())
+        others = {"LEFT": left, "RIGHT": right}.get(join, set())
+        have, told = self.closure({column for column in equal if column[0] in sides})
+        for place in sides:
             self.relations[place] = replace(self.relations[place], keys=(), one=False)
+        self.constant = {column for column in self.constant if column[0] not in sides}
+        self.edges = [e for e in self.edges if not e[0] or e[2][0] not in sides]
+        at = [(p, n) for p in sorted(others) for n in self.relations[p].columns or ()][:1]
+        found = sorted(column for column in have if column[0] in sides & told)
+        self.edges += [(frozenset(others), one, to) for one in at for to in found]
+
+    def forget(self, start: int) -> None:
+        """SEMI and ANTI drop the relations of their right side, and all that was learnt of them."""
+        del self.relations[start:]
+        self.constant = {column for column in self.constant if column[0] < start}
+        self.merged = {column for column in self.merged if column[0] < start}
+        self.edges = [
+            edge for edge in self.edges if max([edge[1][0], edge[2][0], *edge[0]]) < start
+        ]
 
     def equate(self, condition: Node, left: set[int], right: set[int], join: str) -> None:
         """Learn from ON or WHERE (join "INNER", both sets empty) what equals what."""
@@ -184,20 +214,42 @@ class Block:
             elif _fixes(other, self.kind(column)):
                 yield column, None
 
+    def equal(self, condition: Node | None, using: set[str], sides: list[set[int]]) -> set[Column]:
+        """Columns that a join makes equal to a column of the other side, or to a constant."""
+        pairs = list(self._equalities(condition)) if condition else []
+        pairs += [p for name in sorted(using) if (p := self._shared(name, sides)) is not None]
+        across = {
+            column
+            for one, other in pairs
+            if other is not None and any((one[0] in s) != (other[0] in s) for s in sides)
+            for column in (one, other)
+        }
+        return across | {one for one, other in pairs if other is None}
+
+    def _shared(self, name: str, sides: list[set[int]]) -> tuple[Column, Column] | None:
+        """The columns of one name on both sides, where equal values are one value."""
+        found = [
+            next(
+                ((p, name) for p in sorted(side) if name in (self.relations[p].columns or {})), None
+            )
+            for side in sides
+        ]
+        one, other = found
+        if one is None or other is None or not _alike(self.kind(one), self.kind(other)):
+            return None
+        return one, other
+
     def merge(self, names_: set[str], left: set[int], right: set[int], join: str) -> None:
         """USING: columns of one name on both sides are equal."""
         for name in sorted(names_):
-            sides = []
-            for side in (left, right):
-                found = [p for p in sorted(side) if name in (self.relations[p].columns or {})]
-                sides.append((found[0], name) if found else None)
             if join not in ("INNER", "LEFT"):
                 self.opaque.add(name)
-            one, other = sides
-            if other is not None:
-                self.merged.add(other)
-            if one is None or other is None or not _alike(self.kind(one), self.kind(other)):
+            holders = [p for p in sorted(right) if name in (self.relations[p].columns or {})]
+            self.merged |= {(place, name) for place in holders[:1]}
+            pair = self._shared(name, [left, right])
+            if pair is None:
                 continue
+            one, other = pair
             if join == "INNER":
                 self.edges += [(frozenset(), one, other), (frozenset(), other, one)]
             elif join == "LEFT":
@@ -206,13 +258,33 @@ class Block:
 
 def _alike(one: str, other: str) -> bool:
     """Whether equal values of two types are one value in each ('01' = 1 is not)."""
-    numbers = all(any(n in kind.upper() for n in _NUMBERS) for kind in (one, other))
-    return one != "" and (one == other or numbers)
+    if _NUMBER.fullmatch(one) and _NUMBER.fullmatch(other):
+        return True
+    return one == other and _PLAIN.fullmatch(one) is not None
 
 
 def _fixes(node: Node, kind: str) -> bool:
-    """Whether equality with a constant leaves a column of this type one value."""
-    if not kind or next(column_refs(node), None) is not None or word(node, "class") == "SUBQUERY":
-        return False
+    """Whether equality with a constant leaves a column of this type one value.
+
+    The two are compared as values of a type that holds both, where several values of the column
+    may be one: whole numbers as floats, texts as numbers.
+    """
     literal = as_node(node.get("literal") or {})
-    return kind != "VARCHAR" or literal.get("kind") == "STRING"
+    if literal.get("kind") == "STRING":
+        return _alike(kind, kind)
+    if _NUMBER.fullmatch(kind):
+        return _exact_number(node)
+    if word(node, "class") == "CAST":
+        name = word(as_node(node["type_expr"]), "type_name").upper()
+        return name in ("DATE", "TIMESTAMP") and kind in ("DATE", "TIMESTAMP")
+    return kind == "BOOLEAN" and literal.get("kind") == "BOOLEAN"
+
+
+def _exact_number(node: Node) -> bool:
+    """Whether a constant is a number that is compared exactly."""
+    if word(node, "class") == "CAST":
+        constant = next(column_refs(node["child"]), None) is None
+        return constant and word(as_node(node["type_expr"]), "type_name").upper() in _NAMED
+    literal = as_node(node.get("literal") or {})
+    written = str(literal.get("text"))
+    return literal.get("kind") in ("INTEGER", "NUMERIC") and bool(_SHORT.fullmatch(written))

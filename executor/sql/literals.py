@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tieout.executor.sql.flow import EARLIER, Literal, Literals
 from tieout.executor.sql.refusal import NO_LOCATION
 from tieout.executor.sql.shape import Json, Node, as_node, children, location, names, word
+from tieout.executor.sql.vocabulary import MAKES_ROWS
 
 _WIDTH = "width of "
 _PLACES = frozenset({"query_location", "query_location_length", "alias"})
@@ -97,8 +98,8 @@ def _same_column(left: list[str], right: list[str]) -> bool:
 
 
 def unnested(node: Json) -> Iterator[Literal]:
-    """Literals inside unnest(...) of a select list: they set the number of rows."""
-    if isinstance(node, dict) and word(node, "function_name") in ("unnest", "generate_subscripts"):
+    """Literals inside unnest(...) and its like in a select list: they set the number of rows."""
+    if isinstance(node, dict) and word(node, "function_name").lower() in MAKES_ROWS:
         yield from all_literals(node)
         return
     for child in children(node):

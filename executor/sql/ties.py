@@ -21,6 +21,7 @@ from tieout.executor.sql.shape import (
     arguments,
     as_node,
     children,
+    column_refs,
     names,
     nodes,
     word,
@@ -158,6 +159,8 @@ class _Ties:
         found = Keyed(names_) if known else UNKNOWN
         block = Block([found])
         self._expressions(node.get("modifiers"), Block([UNKNOWN]), None)
+        for modifier in nodes(node.get("modifiers")):
+            self._outer_of([modifier.get("limit"), modifier.get("offset")], Block())
         outputs = [Output(name, None, None) for name in names_] if known else None
         self._limits(node, block, outputs, found, columns, counted=counted)
         return found
@@ -184,13 +187,23 @@ class _Ties:
         return replace(found, one=True) if cut else found
 
     def _count_outer(self, node: Node, block: Block) -> None:
-        """References of this block to nothing in its own FROM."""
-        parts = [value for key, value in node.items() if key not in ("cte_map", "from_table")]
-        own = (part for value in parts for part in own_parts(value))
-        for part in own:
-            if word(part, "class") == "COLUMN_REF" and block.resolve(names(part)) is None:
-                alias = len(names(part)) == 1 and names(part)[0].lower() in block.aliases
-                self.outer += not alias
+        """References of this block to nothing in its own FROM, whose parts counted their own."""
+        for key, value in node.items():
+            if key not in ("cte_map", "from_table"):
+                self._outer_of(value, block)
+
+    def _outer_of(self, value: Json, block: Block) -> None:
+        """References of an expression to nothing in FROM, as far as it is known here.
+
+        A name that the select list gives is none, unless it is given to what reads that name.
+        """
+        for part in own_parts(value):
+            if word(part, "class") != "COLUMN_REF" or block.resolve(names(part)) is not None:
+                continue
+            own = names(part)[0].lower() if len(names(part)) == 1 else ""
+            given = block.aliases.get(own)
+            inner = [[p.lower() for p in r] for r in column_refs(given)] if given else [[own]]
+            self.outer += [own] in inner
 
     def _limits(
         self,
@@ -231,14 +244,18 @@ class _Ties:
             made, parts = Block([UNKNOWN]), [v for k, v in node.items() if k != "function"]
             self.rows |= row_needs(self.places, parts, made, None)
             self._expressions(parts, made, None)
-            for argument in arguments(as_node(node.get("function") or {})):
+            given = arguments(as_node(node.get("function") or {}))
+            for argument in given:
                 self._expressions(argument, block, None)
+            for part in [*parts, *given]:
+                self._outer_of(part, block)
             found = _made(node).named(alias, renamed)
         block.relations.append(found)
         return {len(block.relations) - 1}
 
     def _join(self, node: Node, block: Block) -> set[int]:
         left = self._from(as_node(node["left"]), block)
+        start = len(block.relations)
         right = self._from(as_node(node["right"]), block)
         join = word(node, "join_type")
         using = {name.lower() for name in listed(node.get("using_columns"))}
@@ -252,11 +269,13 @@ class _Ties:
         self.needs += [need] if need is not None else []
         if node.get("condition"):
             self._expressions(node["condition"], block, None)
+        self._outer_of(node.get("condition"), block)
         if join in ("SEMI", "ANTI"):
-            del block.relations[min(right) :]
+            block.forget(start)
             return left
-        if join == "FULL":
-            block.extend(left | right)
+        if join != "INNER":
+            on = as_node(node["condition"]) if node.get("condition") else None
+            block.extend(left, right, join, block.equal(on, using, [left, right]))
         if node.get("condition"):
             block.equate(as_node(node["condition"]), left, right, join)
         block.merge(using, left, right, join)

@@ -21,8 +21,8 @@ from tieout.executor.sql.shape import (
     word,
 )
 from tieout.executor.sql.stars import name_list
+from tieout.executor.sql.vocabulary import MAKES_ROWS
 
-_MAKES_ROWS = frozenset({"unnest", "generate_subscripts"})
 _LISTS = frozenset({"list_value", "range", "generate_series", "string_split", "list_distinct"})
 """Functions that give a list."""
 _OPEN: Node = {"class": "OPEN"}
@@ -83,7 +83,7 @@ def _holds_window(node: Node) -> bool:
 def makes_rows(items: list[Node]) -> bool:
     """Whether a select list turns one row into several."""
     parts = (part for item in items for part in own_parts(item))
-    return any(word(part, "function_name").lower() in _MAKES_ROWS for part in parts)
+    return any(word(part, "function_name").lower() in MAKES_ROWS for part in parts)
 
 
 def groups_of(node: Node, items: list[Node], block: Block) -> list[Node] | None:

@@ -74,6 +74,8 @@ SESSION_WORDS = frozenset(
     {"current_user", "session_user", "user", "current_role", "current_schema", "current_catalog"}
 )
 RANGES = frozenset({"range", "generate_series"})
+MAKES_ROWS = frozenset({"unnest", "generate_subscripts", "regexp_split_to_table"})
+"""Functions that turn one row of a select list into several."""
 ORDERED_GROUPS = frozenset({"order_sensitive"})
 AGGREGATES_BY_NAME = frozenset(
     {"sum", "min", "max", "count", "avg", "bool_and", "bool_or", "histogram"}

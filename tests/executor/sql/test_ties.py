@@ -171,8 +171,8 @@ def test_rows_that_are_said_to_be_told_apart_are(join, sides, order, left, right
         "left": {"class": "COLUMN_REF", "column_names": ["a", one]},
         "right": {"class": "COLUMN_REF", "column_names": ["b", other]},
     }
-    if join == "FULL":
-        block.extend({0, 1})
+    if join != "INNER":
+        block.extend({0}, {1}, join, block.equal(condition, set(), [{0}, {1}]))
     block.equate(condition, {0}, {1}, join)
     if not block.total(order):
         return
