@@ -147,7 +147,6 @@ def _asked_date(text: str) -> str:
             f"{text[:40]!r} is not a date",
             place="--as-of",
             remedy="Give year, month and day, such as 2026-12-31.",
-            exit_code=Exit.USAGE,
         ) from error
 
 

@@ -94,6 +94,6 @@ def test_one_question():
     with pytest.raises(RoomError) as caught:
         single_question("x", sources=(), plan=None, as_of="30/06/2026")
     assert caught.value.code == "questions.as_of"
-    assert (caught.value.place, caught.value.exit_code) == ("--as-of", 2)
+    assert (caught.value.place, caught.value.exit_code) == ("--as-of", 4)
     assert "2026-12-31" in caught.value.remedy
     assert "file" not in caught.value.remedy
