@@ -42,8 +42,8 @@ ROOTS = (exp.Query, exp.Values, exp.Pivot, exp.Table)
 def read_second(text: Text, granted: Granted) -> tuple[exp.Expr, SecondSeen]:
     """The text through sqlglot alone: parsed, and every node held against closed lists.
 
-    Nothing of DuckDB's is used: own tables, own scopes, names by functions.json. The tree is for
-    comparing and for readers; it is never turned into a text that runs.
+    Nothing of DuckDB's is used: own tables, own scopes, names by second_functions.txt. The tree
+    is for comparing and for readers; it is never turned into a text that runs.
     Raises SqlRefused: sql.parsers_disagree when sqlglot cannot read the text, sql.two_statements,
     sql.not_a_query and its kin, and the code of what must not be there.
     """

@@ -9,26 +9,25 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from tieout.executor.sql import functions
 from tieout.executor.sql.complaints import pivot_without_list
 from tieout.executor.sql.refusal import SqlRefused, Text
 from tieout.executor.sql.second_vocabulary import (
+    ADMITTED,
+    AGGREGATES_BY_NAME,
     ARGUMENT_CODES,
+    CALL_CODES,
+    CLOCK_WITH_ONE,
+    CLOCK_WORDS,
+    NAMES_AGGREGATE,
     NODES,
+    RANGES,
     REFUSED,
+    SESSION_WORDS,
     SYNTAX_CALLS,
     TYPES,
 )
 from tieout.executor.sql.tree import Granted
-from tieout.executor.sql.vocabulary import (
-    AGGREGATES_BY_NAME,
-    CLOCK_WORDS,
-    CTE_USES_MAX,
-    CTES_MAX,
-    RANGE_ROWS_MAX,
-    RANGES,
-    SESSION_WORDS,
-)
+from tieout.executor.sql.vocabulary import CTE_USES_MAX, CTES_MAX, RANGE_ROWS_MAX
 
 NAME_CHARS_MAX = 1_000
 _PLAIN_NAME = re.compile(r"[A-Za-z_][\w $-]*")
@@ -155,8 +154,8 @@ class _Walk:
         if name == "unnest":
             return
         if name not in RANGES:
-            code = functions.code_of(name, table=True)
-            raise self.refuse(code, f"the table function {name} is not admitted", call)
+            message = f"the table function {name} is not admitted"
+            raise self.refuse("sql.function", message, call)
         if not _small_range(call.expressions):
             message = f"{name} needs literal whole numbers and at most {RANGE_ROWS_MAX} rows"
             raise self.refuse("sql.range", message, call)
@@ -181,13 +180,12 @@ class _Walk:
             return
         if name in SYNTAX_CALLS | {"unnest"}:
             return
-        if not functions.is_open(name):
-            code = functions.code_of(name, table=False)
+        if name not in ADMITTED:
+            code = CALL_CODES.get(name, "sql.function")
             raise self.refuse(code, f"the function {name} is not admitted", node)
-        groups = functions.groups(name)
-        if "clock_overload" in groups and len(node.expressions) != 2:
+        if name in CLOCK_WITH_ONE and len(node.expressions) != 2:
             raise self.refuse("sql.clock", f"{name} with one argument reads the clock", node)
-        if "string_named_aggregate" in groups and not _names_aggregate(name, node):
+        if name in NAMES_AGGREGATE and not _names_aggregate(node):
             message = f"{name} needs the literal name of a plain aggregate"
             raise self.refuse("sql.function", message, node)
 
@@ -271,10 +269,8 @@ def _united(body: exp.Expr) -> bool:
     return isinstance(body, exp.Union)
 
 
-def _names_aggregate(name: str, node: exp.Expr) -> bool:
-    """list_aggregate(l, 'sum'): macros over it fix the name themselves."""
-    if not name.startswith(("list_aggr", "array_aggr")) and name != "aggregate":
-        return True
+def _names_aggregate(node: exp.Expr) -> bool:
+    """list_aggregate(l, 'sum'): the literal name of a plain aggregate."""
     given = node.expressions[1:2]
     return bool(given) and given[0].is_string and given[0].name.lower() in AGGREGATES_BY_NAME
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.resources import files
 
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
@@ -170,6 +171,44 @@ REFUSED: Mapping[type[exp.Expr], str] = {
     exp.SessionUser: "sql.catalog",
 }
 """The code of a class that is absent above; every other one is sql.construct."""
+
+CLOCK_WORDS = frozenset(
+    {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"}
+)
+SESSION_WORDS = frozenset(
+    {"current_catalog", "current_role", "current_schema", "current_user", "session_user", "user"}
+)
+RANGES = frozenset({"generate_series", "range"})
+AGGREGATES_BY_NAME = frozenset(
+    {"avg", "bool_and", "bool_or", "count", "histogram", "max", "min", "sum"}
+)
+"""The four above are the first gate's too (vocabulary.py), and written again here on purpose."""
+NAMES_AGGREGATE = frozenset(
+    {"aggregate", "array_aggr", "array_aggregate", "list_aggr", "list_aggregate"}
+)
+"""Functions whose second argument names an aggregate."""
+CLOCK_WITH_ONE = frozenset({"age"})
+"""Functions of two moments that take the clock for the one that is left out."""
+
+
+def _admitted() -> frozenset[str]:
+    listed = files(__package__).joinpath("second_functions.txt").read_text("utf-8").splitlines()
+    return frozenset(name for name in listed if not name.startswith("# "))
+
+
+ADMITTED = _admitted()
+"""The names of functions that a text may have, in lower case: this gate's own list.
+
+Read when this module is loaded: a child in its sandbox opens no file.
+"""
+
+CALL_CODES = {
+    **dict.fromkeys(("now", "today", "transaction_timestamp", "ago"), "sql.clock"),
+    **dict.fromkeys(("get_current_time", "get_current_timestamp"), "sql.clock"),
+    **dict.fromkeys(("random", "setseed", "gen_random_uuid"), "sql.random"),
+    **dict.fromkeys(("uuid", "uuidv4", "uuidv7"), "sql.random"),
+}
+"""The code of a name that is not admitted; every other one is sql.function."""
 
 ARGUMENT_CODES = {
     "into": "sql.write",
