@@ -24,6 +24,8 @@ _JOINS = frozenset(
         *("LOGICAL_CROSS_PRODUCT", "LOGICAL_DELIM_JOIN"),
     }
 )
+_OF_NOTHING = {"LOGICAL_CHUNK_GET": "chunk_types", "LOGICAL_EMPTY_RESULT": "return_types"}
+"""Rows of constants, or none at all, and where the types of the columns stand."""
 _NOT_BY_PLACE = frozenset({"function_data", "lambda_expr"})
 _ELSEWHERE = frozenset({"BOUND_COLUMN_REF", "BOUND_SUBQUERY", "BOUND_PARAMETER"})
 
@@ -100,8 +102,8 @@ def _operator(node: Node, reach: Reach, shared: _Shared) -> _Found:
         return _scan(node, reach)
     if kind == "LOGICAL_DUMMY_SCAN":
         return _Found((False,))
-    if kind == "LOGICAL_CHUNK_GET":
-        return _Found((False,) * len(nodes(node.get("chunk_types"))))
+    if kind in _OF_NOTHING:
+        return _Found((False,) * len(nodes(node.get(_OF_NOTHING[kind]))))
     if len(below) != 1:
         raise _UnknownShapeError(kind)
     return _single(kind, node, reach, below[0])

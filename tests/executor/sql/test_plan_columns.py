@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 
 from tieout.executor.sql.plan_columns import Reach, reached
 
-FLOAT = "avg(id)::DECIMAL(18,2)"
+FLOAT = "sqrt(max(id))::DECIMAL(18,2)"
 """A value that has passed through a float and whose type does not say so."""
 
 CASES = [
@@ -90,6 +91,70 @@ CASES = [
 @pytest.mark.parametrize(("sql", "inexact"), CASES)
 def test_a_float_is_followed_by_column(sql, inexact, validate):
     assert {o.name for o in validate(sql).origins if o.inexact} == set(inexact)
+
+
+Columns = list[tuple[str, bool]]
+"""Name, and whether a float is on its way."""
+
+
+def _relation(chance: random.Random, depth: int) -> tuple[str, Columns]:
+    """A query of numbers, and which of its columns a float reaches, by how it was made."""
+    if depth == 0:
+        return "SELECT id AS a, x::DECIMAL(18,2) AS b, id + 1 AS c FROM floats", [
+            ("a", False),
+            ("b", True),
+            ("c", False),
+        ]
+    inner, columns = _relation(chance, depth - 1)
+    kind = chance.choice(["project", "join", "union", "group", "window", "cte", "scalar"])
+    names = dict(columns)
+    exact = [name for name, floats in columns if not floats]
+    if kind == "union":
+        shuffled = chance.sample(columns, len(columns))
+        listed = ", ".join(name for name, _ in shuffled)
+        both = [
+            (name, floats or other)
+            for (name, floats), (_, other) in zip(columns, shuffled, strict=True)
+        ]
+        return f"{inner} UNION ALL SELECT {listed} FROM ({inner}) u", both
+    if kind == "join" and exact:
+        on = chance.choice(exact)
+        made = [(f"j{i}", *chance.choice(columns), chance.choice("lr")) for i in range(3)]
+        listed = ", ".join(f"{side}.{name} AS {new}" for new, name, _, side in made)
+        how = chance.choice(["JOIN", "LEFT JOIN", "FULL JOIN"])
+        text = f"SELECT {listed} FROM ({inner}) l {how} ({inner}) r ON l.{on} = r.{on}"
+        return text, [(new, floats) for new, _, floats, _ in made]
+    if kind == "group" and exact:
+        by, of = chance.choice(exact), chance.choice(columns)
+        text = f"SELECT {by} AS g, max({of[0]}) AS m, count(*) AS n FROM ({inner}) t GROUP BY {by}"
+        return text, [("g", False), ("m", of[1]), ("n", False)]
+    if kind == "window" and exact:
+        by, of = chance.choice(exact), chance.choice(columns)
+        text = f"SELECT {of[0]} AS p, max({of[0]}) OVER (PARTITION BY {by}) AS w, {by} AS q"
+        return f"{text} FROM ({inner}) t", [("p", of[1]), ("w", of[1]), ("q", False)]
+    if kind == "scalar":
+        of = chance.choice(columns)
+        text = f"SELECT t.*, (SELECT max({of[0]}) FROM ({inner}) s) AS s{depth} FROM ({inner}) t"
+        return text, [*columns, (f"s{depth}", of[1])]
+    one, two = chance.choice(columns), chance.choice(columns)
+    text = f"SELECT {one[0]} AS y, greatest({one[0]}, {two[0]}) AS z, 1 AS k"
+    found = [("y", names[one[0]]), ("z", one[1] or two[1]), ("k", False)]
+    if kind == "cte":
+        return f"SELECT * FROM (WITH c AS ({inner}) {text} FROM c) v", found
+    return f"{text} FROM ({inner}) t", found
+
+
+def test_random_queries_are_followed_by_column(validate):
+    chance = random.Random(7)
+    seen = {False: 0, True: 0}
+    for _ in range(60):
+        text, columns = _relation(chance, chance.randint(1, 4))
+        listed = ", ".join(f"abs({name}) AS {name}" for name, _ in columns)
+        found = validate(f"SELECT {listed} FROM ({text}) t").origins
+        assert [(o.name, o.inexact) for o in found] == columns, text
+        for _, floats in columns:
+            seen[floats] += 1
+    assert min(seen.values()) > 30
 
 
 def test_an_earlier_step_is_followed_by_column(validate):
