@@ -83,6 +83,71 @@ def _plain(node: Node) -> bool:
     return not (qualified or node.get("filter") or node.get("distinct") or word(node, "schema"))
 
 
+def only_clock_read(before: Node, after: Node, as_of: str, readings: int) -> bool:
+    """Whether the tree after is the tree before with that many readings as literals of the day.
+
+    as_of: ISO date. Which nodes may have become literals, and which literals, is told by their
+    names alone: no edit is asked.
+    """
+    found: list[Node] = []
+    day = dt.date.fromisoformat(as_of).isoformat()
+    return _same(before, after, day, found) and len(found) == readings
+
+
+def _same(before: Json, after: Json, day: str, found: list[Node]) -> bool:
+    """Equality but for places in the text and readings of the clock, which are put into found."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        wanted = _literal(before, day)
+        if wanted and word(after, "class") == "CAST":
+            found.append(before)
+            return _written(after) == wanted and word(after, "alias") == word(before, "alias")
+        if word(before, "class") == "FUNCTION" and _age_of_one(before):
+            given = arguments(after)
+            if len(given) == 2 and _written(given[0]) == _DAY.format(day=day):
+                found.append(before)
+                after = {**after, "arguments": _rest(after)}
+        keys = {k for k in before if not k.startswith("query_location")}
+        return keys == {k for k in after if not k.startswith("query_location")} and all(
+            _same(before[key], after[key], day, found) for key in sorted(keys)
+        )
+    if isinstance(before, list) and isinstance(after, list):
+        return len(before) == len(after) and all(
+            _same(one, other, day, found) for one, other in zip(before, after, strict=True)
+        )
+    return before == after
+
+
+def _literal(node: Node, day: str) -> str:
+    """What stands for a reading of the clock without arguments; "" where the node is none."""
+    if word(node, "class") == "COLUMN_REF":
+        parts = names(node)
+        return WORDS.get(parts[0].lower(), "").format(day=day) if len(parts) == 1 else ""
+    if word(node, "class") == "FUNCTION" and _plain(node) and not arguments(node):
+        return CALLS.get(word(node, "function_name").lower(), "").format(day=day)
+    return ""
+
+
+def _age_of_one(node: Node) -> bool:
+    called = word(node, "function_name").lower() == "age"
+    return called and _plain(node) and len(arguments(node)) == 1
+
+
+def _rest(node: Node) -> Json:
+    given = node.get("arguments")
+    return given[1:] if isinstance(given, list) else given
+
+
+def _written(node: Node) -> str:
+    """A cast of a text to a type without parameters as it is written here; "" for any other."""
+    if word(node, "class") != "CAST" or node.get("try_cast"):
+        return ""
+    child, kind = as_node(node.get("child")), as_node(node.get("type_expr"))
+    literal = as_node(child.get("literal") or {})
+    if kind.get("children") or word(literal, "kind") != "STRING":
+        return ""
+    return f"CAST('{word(literal, 'text')}' AS {word(kind, 'type_name')})"
+
+
 def _made(root: Node) -> Iterator[str]:
     """Names that the query itself gives, in lower case."""
     for node in _walk(root):

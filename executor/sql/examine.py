@@ -8,12 +8,13 @@ from dataclasses import replace
 
 import duckdb
 
-from tieout.executor.sql import complaints
+from tieout.executor.sql import binding, complaints
 from tieout.executor.sql import origins as flows
-from tieout.executor.sql.as_of import clock_needs
+from tieout.executor.sql.as_of import clock_needs, only_clock_read
 from tieout.executor.sql.constants import check_constants
 from tieout.executor.sql.determinism import HARMLESS, judge, verdict_of
 from tieout.executor.sql.edits import Edit, apply
+from tieout.executor.sql.exact_losses import inexact_columns, losses, offenders
 from tieout.executor.sql.needs import Need
 from tieout.executor.sql.order import order_of
 from tieout.executor.sql.plan import PlanFacts, check_plan
@@ -22,15 +23,15 @@ from tieout.executor.sql.reading import Reading
 from tieout.executor.sql.refusal import SqlRefused, Text
 from tieout.executor.sql.second import check_second, formatted, functions_as_written
 from tieout.executor.sql.shape import Node, as_node, nodes
-from tieout.executor.sql.text import Token, check_text
+from tieout.executor.sql.text import REWRITTEN_TOKENS_MAX, Token, check_text
 from tieout.executor.sql.tree import Granted, Seen, check_tree
 from tieout.executor.sql.validate import Finding, GrantedTable
 from tieout.executor.sql.verdict import Reason
 
 ROUNDS_MAX = 40
 """Rewrites that change types go one nesting at a time."""
-OPTIONAL_ROUNDS_MAX = 30
-"""After these, optional rewrites that are still open are given up."""
+OPTIONAL_TRIES_MAX = 40
+"""After so many texts, optional rewrites that are still open are given up."""
 REWRITTEN_CHARS_MAX = 262_144
 """Of a text after our own rewrites; what was asked has a bound of its own."""
 STATEMENT_CODES = {
@@ -78,8 +79,10 @@ def examine(
     told: list[Need] = []
     root = _tree(engine, text)
     needs = clock_needs(text, root, granted, as_of)
-    if needs:
+    if needs and as_of is not None:
         first = read(engine, _rewritten(text, needs, told), granted, tables)
+        if not only_clock_read(root, first.root, as_of, len(needs)):
+            raise _refused(text, needs[0])
     else:
         first = read(engine, text, granted, tables, parsed=(tokens, root))
     check_constants(engine, first.text, first.plan)
@@ -87,7 +90,8 @@ def examine(
     reading, counter = _determined(engine, reading, told)
     named = zip(asked.columns, reading.columns, strict=True)
     columns = tuple((name, kind) for (name, _was), (_name, kind) in named)
-    traced = flows.trace(asked.root, tables, columns, asked.seen, inexact=reading.facts.inexact)
+    inexact = inexact_columns(reading.plan, tables, reading.facts.inexact)
+    traced = flows.trace(asked.root, tables, columns, asked.seen, inexact=inexact)
     used = asked.facts.tables | asked.seen.tables
     return Finding(
         executed=reading.text.sql,
@@ -119,14 +123,24 @@ def _determined(
     engine: duckdb.DuckDBPyConnection, reading: Reading, told: list[Need]
 ) -> tuple[Reading, str]:
     """Rewritten until the judge needs nothing more, and the countercheck of the last orders."""
-    asked, counter = reading, ""
+    asked, counter, tries = reading, "", 0
+    start: tuple[Reading, int] | None = None
     for _round in range(ROUNDS_MAX):
         needs = judge(reading)
+        if needs and all(need.optional for need in needs):
+            start = start or (reading, len(told))
+            spare = OPTIONAL_TRIES_MAX - tries
+            reading, spent = _tried(engine, reading, needs, told, tries_max=spare)
+            tries += spent
+            continue
+        if start is not None:  # once no quotient is open: those of lost digits are floats again
+            lost = offenders(reading.text, losses(reading.plan, reading.tables), told[start[1] :])
+            if lost:
+                del told[start[1] :]
+                reading = replace(start[0], given_up=reading.given_up | lost)
+                continue
         if not needs:
             break
-        if all(need.optional for need in needs):
-            reading = _tried(engine, reading, needs, told, last=_round >= OPTIONAL_ROUNDS_MAX)
-            continue
         text = _rewritten(reading.text, needs, told)
         turned = [e for need in needs for e in _turned(need)]
         counter = apply(reading.text.sql, turned, opposite=True) if _turns(turned) else counter
@@ -149,7 +163,7 @@ def read(
     parsed: the tokens and the tree of this very text, where they are there already.
     """
     tokens, root = parsed or (
-        check_text(text.sql, chars_max=REWRITTEN_CHARS_MAX),
+        check_text(text.sql, chars_max=REWRITTEN_CHARS_MAX, tokens_max=REWRITTEN_TOKENS_MAX),
         _tree(engine, text),
     )
     seen = check_tree(text, root, granted)
@@ -175,24 +189,28 @@ def _tried(
     needs: Sequence[Need],
     told: list[Need],
     *,
-    last: bool,
-) -> Reading:
-    """The text with optional needs met: all, else the first alone; else they are given up.
+    tries_max: int,
+) -> tuple[Reading, int]:
+    """The text with optional needs met, and how many texts were tried for that.
 
-    last: give up all of them.
+    All of them, else the first half, and so on down to the first alone, which is given up where
+    it fails too. tries_max: when these are spent, all are given up.
     """
-    for chosen in () if last else (needs, needs[:1])[: len(needs)]:
+    tries, chosen = 0, needs
+    while chosen and tries < tries_max:
         met = list[Need]()
         text = _rewritten(before.text, chosen, met)
+        tries += 1
         try:
             after = _reread(engine, before, text, chosen)
         except SqlRefused:
+            chosen = chosen[: len(chosen) // 2]
             continue
         told += met
-        return after
-    dropped = {(n.reason, before.text.asked_offset(n.offset or 0)) for n in needs}
-    first = (needs[0].reason, before.text.asked_offset(needs[0].offset or 0))
-    return replace(before, given_up=before.given_up | (dropped if last else {first}))
+        return after, tries
+    dropped = needs if chosen else needs[:1]
+    keys = {(n.reason, before.text.asked_offset(n.offset or 0)) for n in dropped}
+    return replace(before, given_up=before.given_up | keys), tries
 
 
 def _asked(text: Text, offset: int | None) -> int | None:
@@ -313,8 +331,8 @@ def _bound(
     except duckdb.Error as error:
         raise complaints.failed(text, str(error)) from error
     if document.get("error"):
-        query = complaints.Query(text, *parsed, granted.columns, frozenset(seen.tables))
-        raise complaints.unbound(query, document)
+        query = binding.Query(text, *parsed, granted.columns, frozenset(seen.tables))
+        raise binding.unbound(query, document)
     plans = nodes(document.get("plans"))
     if len(plans) != 1:
         raise text.refuse("sql.two_statements", "the text has no single plan")
