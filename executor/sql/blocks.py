@@ -11,6 +11,7 @@ from tieout.executor.sql.flow import (
     EARLIER,
     NONE,
     ONE_ROW,
+    SETS,
     Choice,
     Flow,
     Literals,
@@ -132,13 +133,14 @@ class Tracer:
         if any(flow.generated for _, flow in columns):
             picked = frozenset(x for part in choosing(node) for x in all_literals(part))
             columns = [(name, flow.plus(picked)) for name, flow in columns]
-        return Relation(tuple(columns), rows, counts=counts, shape="union")
+        shape = SETS if any(b.shape == SETS for b in branches) else "union"
+        return Relation(tuple(columns), rows, counts=counts, shape=shape)
 
     def _select(self, node: Node, outer: Scope | None) -> Relation:
         if node.get("from_table") is None:
             raise NotUnderstoodError("from")
         brought = self._from(as_node(node["from_table"]), outer)
-        scope = Scope(relations=brought.relations, outer=outer)
+        scope = Scope(brought.relations, outer, repeated=_sets(node))
         columns: list[tuple[str, Flow]] = []
         for item in nodes(node.get("select_list")):
             if word(item, "class") == "STAR":
@@ -179,9 +181,8 @@ class Tracer:
             if by_all or len(flows) < len(groups):
                 flows += [flow for _, flow in columns]
             counts |= frozenset(x for flow in flows for x in flow.literals)
-            sets = node.get("group_sets")
-            if isinstance(sets, list) and len(sets) > 1:
-                counts |= marked(node, "grouping")
+            counts |= scope.repeated
+            shape = SETS if scope.repeated else ""
         elif _aggregated(node.get("select_list")) or node.get("having"):
             shape, counts = "", frozenset({ONE_ROW})
             rows = replace(rows, literals=NONE)
@@ -268,6 +269,14 @@ class Tracer:
         made = replace(flow.plus(frozenset(all_literals(call))), generated=True)
         found = Relation(columns=((name, made),), rows=made)
         return found.renamed(alias or name, listed)
+
+
+def _sets(node: Node) -> Literals:
+    """What stands for the number of grouping sets, where there are several, or one repeated."""
+    sets = node.get("group_sets")
+    if not isinstance(sets, list) or len(sets) <= 1:
+        return NONE
+    return marked(node, "grouping") | {(EARLIER, str(len(sets)))}
 
 
 def choosing(node: Node) -> list[Node]:

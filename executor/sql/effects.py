@@ -28,9 +28,6 @@ OPERATIONS = {
 
 ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "abs", "add", "subtract", "multiply"})
 DIVISIONS = frozenset({"/", "//", "%", "divide", "fdiv", "mod", "fmod", "decimal_division"})
-SAME_SIDES = DIVISIONS | {"+", "-", "add", "subtract"}
-"""x / x, x + x, x - x: what comes out is a factor that nobody typed."""
-
 VALUE_AGGREGATES = frozenset(
     {
         *("sum", "sum_no_overflow", "min", "max", "avg", "mean", "median", "decimal_average"),
@@ -83,7 +80,7 @@ WIDTHS = frozenset(
 FIXED = frozenset(
     {
         *("sign", "signbit", "era", "century", "millennium", "decade"),
-        *("timezone_hour", "timezone_minute"),
+        *("timezone_hour", "timezone_minute", "bit_count"),
     }
 )
 """Functions with so few answers that they are constants: sign(x) is 1."""
@@ -91,6 +88,20 @@ ARITIES = frozenset(
     {"list_value", "list_pack", "array_value", "row", "struct_pack", "map", "json_array"}
 )
 """Their length was typed: len([x, x, x]) is 3."""
+
+SQUARES = (
+    VALUE_AGGREGATES
+    | ARITIES
+    | {"*", "multiply", "coalesce", "ifnull", "greatest", "least", "if", "iff", "nullif"}
+    | {"||", "concat", "concat_ws", "covar_pop", "covar_samp", "list_concat", "list_cat"}
+)
+"""Functions that may be given one thing twice. Of any other what comes out is a factor that nobody
+typed: x / x, x - x, x | ~x, date_diff('day', d, d), corr(x, x)."""
+COPIES = frozenset({"coalesce", "ifnull", "nullif", "greatest", "least", "abs", "~", "+", "-", "@"})
+"""Functions whose value is that of their first argument, or its opposite, where no other argument
+makes a difference: x / nullif(x, 0), x / greatest(x), x + ~x."""
+ONE_GIVEN = frozenset({"greatest", "least", "+", "-"})
+"""Those that copy only when they are given one argument."""
 
 TRUTHS = frozenset(
     {

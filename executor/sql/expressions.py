@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Protocol
 
@@ -10,16 +11,18 @@ from tieout.executor.sql.conditions import NOTHING_CHOSEN, chosen
 from tieout.executor.sql.effects import (
     ARITIES,
     BOOLEANS,
+    COPIES,
     COUNTS_OF_TRUTH,
     FIXED,
     MEASURES,
+    ONE_GIVEN,
     OPERATIONS,
     PARAMETERS,
     PART_FUNCTIONS,
     PARTS,
     ROW_VALUES,
     RULERS,
-    SAME_SIDES,
+    SQUARES,
     TEXTS,
     TRANSPARENT,
     TRUTH_OPERATORS,
@@ -31,6 +34,8 @@ from tieout.executor.sql.effects import (
 )
 from tieout.executor.sql.flow import (
     NONE,
+    SETS,
+    SHAPES,
     Choice,
     Flow,
     Literals,
@@ -172,7 +177,7 @@ class Expressions:
             found = _aggregated(found, name, scope, choice, bare=not given)
         elif not given:  # pi() is a constant without a literal
             found = found.plus(marked(node, f"{name}()"))
-        if name in SAME_SIDES and len(given) >= 2 and same(given[0], given[1]):
+        if name not in SQUARES and _repeated(given):
             found = found.plus(marked(node, "both sides the same"))
         return found.settled(choice)
 
@@ -214,6 +219,8 @@ class Expressions:
             choice = choice.and_(self.condition(as_node(node["filter_expr"]), scope))
         found = _affected(node, name, len(given), joined(flows, OPERATIONS.get(name, name)))
         found = _aggregated(found, name, scope, choice, bare=not given)
+        if name not in UNTOUCHED_BY_COPIES | ROW_VALUES:
+            found = found.plus(scope.repeated)
         counts = name not in VALUE_AGGREGATES | ROW_VALUES
         running = bool(node.get("orders")) and (counts or not any(map(_has_refs, given)))
         return replace(found, generated=found.generated or running).settled(choice)
@@ -269,7 +276,7 @@ def _aggregated(found: Flow, name: str, scope: Scope, choice: Choice, *, bare: b
     literals = rows.literals
     if counting and (shape == "join" or scope.outer is not None):
         found = replace(found, generated=True)  # counts over pairs of rows number them
-    if counting or shape == "join":
+    if counting or shape == "join" or (shape == SETS and name not in UNTOUCHED_BY_COPIES):
         literals |= scope.counts()
     if counting:
         literals |= choice.counts
@@ -278,8 +285,7 @@ def _aggregated(found: Flow, name: str, scope: Scope, choice: Choice, *, bare: b
     if name in COUNTS_OF_TRUTH:
         found = replace(found, truth=False)
     if shape and name not in UNTOUCHED_BY_COPIES | ROW_VALUES:
-        article = "a join" if shape == "join" else "a union"
-        found = replace(found, operation=f"{found.operation} over {article}")
+        found = replace(found, operation=f"{found.operation} over {SHAPES[shape]}")
     return found.plus(literals, rows.conditions)
 
 
@@ -324,6 +330,26 @@ def _equal(given: list[Node]) -> Node:
     """nullif(x, y) compares x with y."""
     left, right = given
     return {"class": "COMPARISON", "type": "COMPARE_EQUAL", "left": left, "right": right}
+
+
+def _repeated(given: list[Node]) -> bool:
+    """Whether two arguments are one thing that is no constant."""
+    copied = [c for c in map(_copied, given) if _has_refs(c)]
+    return any(same(one, other) for one, other in itertools.combinations(copied, 2))
+
+
+def _copied(node: Node) -> Node:
+    """What an expression is a copy of, up to its sign."""
+    while True:
+        name, given = word(node, "function_name").lower(), arguments(node)
+        if word(node, "class") == "CAST":
+            node = as_node(node["child"])
+        elif word(node, "type") in ("OPERATOR_COALESCE", "OPERATOR_NULLIF"):
+            node = nodes(node.get("children"))[0]
+        elif name in COPIES and given and (len(given) == 1 or name not in ONE_GIVEN):
+            node = given[0]
+        else:
+            return node
 
 
 def _has_refs(node: Node) -> bool:

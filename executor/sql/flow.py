@@ -16,6 +16,9 @@ EARLIER = -1
 ONE_ROW = (EARLIER, "one row")
 """Stands among the counts of a relation that has at most one row whatever the data are."""
 NONE: Literals = frozenset()
+SETS = "sets"
+SHAPES = {"join": "a join", "union": "a union", SETS: "grouping sets"}
+"""How rows may be repeated, and what is said of a sum over them."""
 
 
 class NotUnderstoodError(Exception):
@@ -104,7 +107,7 @@ class Relation:
     """Columns in order as (name, flow), what the number of rows depends on, and the alias.
 
     rows: its literals make rows and count for everything read beside them. counts: literals that
-    count only when rows are counted. shape: "join" or "union" when rows may be repeated.
+    count only when rows are counted. shape: one of SHAPES when rows may be repeated.
     """
 
     columns: tuple[tuple[str, Flow], ...]
@@ -134,12 +137,16 @@ class Relation:
 
 @dataclass(slots=True)
 class Scope:
-    """What names mean at one level: relations of FROM, select aliases so far, and the level out."""
+    """What names mean at one level: relations of FROM, select aliases so far, and the level out.
+
+    repeated: what stands for the number of grouping sets, each of which has its own rows.
+    """
 
     relations: list[Relation]
     outer: Scope | None = None
     aliases: dict[str, Flow] = field(default_factory=dict)
     locals: Mapping[str, Flow] = field(default_factory=dict)
+    repeated: Literals = NONE
 
     def rows(self) -> Flow:
         """What the number of rows at this level depends on."""
@@ -152,7 +159,7 @@ class Scope:
         return found | {ONE_ROW} if single else found
 
     def shape(self) -> str:
-        """Either "join" or "union" when a row of a source may stand here more than once."""
+        """One of SHAPES when a row of a source may stand here more than once."""
         several = [r for r in self.relations if ONE_ROW not in r.counts]
         if len(several) > 1:
             return "join"

@@ -122,3 +122,13 @@ def test_a_float_of_an_earlier_step_stays_a_flag(granted):
         granted, "SELECT avg(id)::DECIMAL(18,2) AS n FROM bank", "SELECT n * 2 AS m FROM a"
     ).origins
     assert origin.inexact
+
+
+def test_rows_that_grouping_sets_of_an_earlier_step_repeat_are_told(granted):
+    (origin,) = chain(
+        granted,
+        "SELECT id, amt FROM bank GROUP BY GROUPING SETS ((id, amt), (id, amt))",
+        "SELECT sum(amt) AS n FROM a",
+    ).origins
+    assert {"grouping", "2"} <= set(origin.literals)
+    assert origin.operation == "sum over grouping sets"
