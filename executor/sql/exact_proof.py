@@ -13,6 +13,8 @@ EXACT_AVERAGE = "exact_average"
 EXACT_DIVISION = "exact_division"
 ORDERED_SUM = "ordered_sum"
 EXACT = frozenset({EXACT_AVERAGE, EXACT_DIVISION, ORDERED_SUM})
+MADE_EXACT = frozenset({"/", "avg", "mean"})
+"""What an exact call may stand in the place of."""
 
 
 def undone(after: Node, sql: str, edits: Sequence[Edit]) -> Node:
@@ -55,6 +57,8 @@ def _inexact(node: Node, named: str) -> None:
     if not all(word(c, "class") == "CAST" and not c.get("try_cast") for c in casts):
         return
     name = named.strip('"').lower() or "/"
+    if name not in MADE_EXACT:
+        return
     node["function_name"] = name
     node["qualified_name"] = {"path": [name]}
     node["arguments"] = [{"name": "", "expression": cast["child"]} for cast in casts]

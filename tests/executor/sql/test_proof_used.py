@@ -130,24 +130,33 @@ def test_an_order_that_changes_nothing_else_is_not(gate, monkeypatch):
     assert gate(sql).executed == "SELECT memo FROM t ORDER BY id DESC LIMIT 2"
 
 
-DIVISION = "decimal_division(CAST("
+FIRST = ("SELECT ", "", "decimal_division(CAST(")
+MIDDLE = ("amt", " / ", " AS DECIMAL(18,2)), CAST(")
+LAST = " AS DECIMAL(9,2)), 12)"
 EXACT = {
-    "an operand": (
-        "SELECT amt / 3 AS n FROM t",
-        ("SELECT ", "amt / 3", f"{DIVISION}amt AS DECIMAL(18,2)), CAST(4 AS DECIMAL(9,0)), 12)"),
-    ),
-    "its operands' places": (
+    "an operand": ("SELECT amt / 3 AS n FROM t", FIRST, MIDDLE, ("/ ", "3", f"4{LAST}")),
+    "its operands turned": (
         "SELECT amt / id AS n FROM t",
-        ("SELECT ", "amt / id", f"{DIVISION}id AS DECIMAL(18,2)), CAST(amt AS DECIMAL(18,2)), 12)"),
+        ("SELECT ", "amt", "decimal_division(CAST(id"),
+        MIDDLE,
+        ("/ ", "id", f"amt{LAST}"),
     ),
-    "a failed cast": (
+    "a cast that may fail": (
         "SELECT amt / id AS n FROM t",
-        ("SELECT ", "amt / id",
-         "decimal_division(TRY_CAST(amt AS DECIMAL(18,2)), CAST(id AS DECIMAL(9,0)), 12)"),
+        ("SELECT ", "", "decimal_division(TRY_CAST("),
+        MIDDLE,
+        ("/ id", "", LAST),
+    ),
+    "what is beside it": (
+        "SELECT amt / 3 AS n FROM t", FIRST, MIDDLE, ("/ 3", "", f"{LAST} + 1")
+    ),
+    "another operator": (
+        "SELECT amt * 3 AS n FROM t", FIRST, ("amt", " * ", MIDDLE[2]), ("* 3", "", LAST)
     ),
     "another call": (
-        "SELECT amt * id AS n FROM t",
-        ("SELECT ", "amt * id", f"{DIVISION}amt AS DECIMAL(18,2)), CAST(id AS DECIMAL(9,0)), 12)"),
+        "SELECT sum(amt) AS n FROM t",
+        ("SELECT ", "sum", "decimal_average"),
+        ("sum(", "amt", "CAST(amt AS DECIMAL(18,2))"),
     ),
     "a distinct": (
         "SELECT avg(DISTINCT amt) AS n FROM t",
@@ -156,9 +165,10 @@ EXACT = {
     ),
     "a filter": (
         "SELECT avg(amt) AS n FROM t",
-        ("SELECT ", "avg(amt)", "decimal_average(CAST(amt AS DECIMAL(18,2))) FILTER (WHERE id > 2)"),
+        ("SELECT ", "avg", "decimal_average"),
+        ("avg(", "amt)", "CAST(amt AS DECIMAL(18,2))) FILTER (WHERE id > 2)"),
     ),
-    "the row before": (
+    "its rows": (
         "SELECT avg(amt) AS n FROM t",
         ("SELECT ", "avg", "decimal_average"),
         ("avg(", "amt", "CAST(amt AS DECIMAL(18,2))"),
@@ -167,13 +177,17 @@ EXACT = {
 }  # fmt: skip
 
 
+def exact(sql: str) -> str:
+    return "exact_average" if "(" in sql else "exact_division"
+
+
 @pytest.mark.parametrize("more", EXACT)
 def test_exact_arithmetic_that_changes_more_is_given_up(gate, monkeypatch, more):
     """It is optional: the text stays, and what it leaves inexact says so."""
     sql, *changes = EXACT[more]
-    given = edits(sql, "exact_average" if "avg" in sql else "exact_division", *changes)
+    given = edits(sql, exact(sql), *changes)
     assert [n for n, _kind in gate(apply(sql, given)).columns] == ["n"]
-    reason = "inexact_average" if "avg" in sql else "inexact_division"
+    reason = f"in{exact(sql)}"
     once(monkeypatch, needing(reason, given, optional=True))
     found = gate(sql)
     assert apply(sql, given) != found.executed
@@ -183,7 +197,8 @@ def test_exact_arithmetic_that_changes_more_is_given_up(gate, monkeypatch, more)
 @pytest.mark.parametrize("more", EXACT)
 def test_where_it_is_not_optional_it_is_refused(gate, monkeypatch, more):
     sql, *changes = EXACT[more]
-    given = edits(sql, "exact_average" if "avg" in sql else "exact_division", *changes)
+    given = edits(sql, exact(sql), *changes)
+    assert gate(apply(sql, given)).columns
     once(monkeypatch, needing("inexact_average", given))
     is_refused(gate, sql, apply(sql, given))
 
