@@ -181,9 +181,10 @@ def _refused(text: Text, conversion: _Conversion) -> SqlRefused:
     cut = plain if len(plain) <= SHOWN_CHARS_MAX else plain[:SHOWN_CHARS_MAX] + "…"
     written = conversion.types[0] == "VARCHAR"
     said = f"the text '{cut}'" if written else f"the number {cut}"
+    own = FORMS[kind.split("(")[0]]
     return text.refuse(
         "sql.conversion",
         f"{said} cannot be converted to {kind}",
         location=conversion.place,
-        remedy=FORMS[kind.split("(")[0]] if written else WIDER,
+        remedy=WIDER if not written and kind.split("(")[0] in NUMBERS else own,
     )

@@ -14,7 +14,7 @@ CLOCKS = frozenset(
             "curtime",
         ),
         *("systimestamp", "utc_date", "utc_time", "utc_timestamp", "unix_timestamp"),
-        *("statement_timestamp", "clock_timestamp", "timeofday"),
+        *("now", "today", "statement_timestamp", "clock_timestamp", "timeofday"),
     }
 )
 """Names by which other engines read the clock, as words or as calls."""
@@ -39,19 +39,19 @@ INSTEAD = {
     **dict.fromkeys(("to_date", "parse_date", "str_to_date", "parse_datetime"), _DATE_OF_TEXT),
     **dict.fromkeys(("datefromparts", "date_from_parts"), "Write make_date(2026, 6, 30)."),
     **dict.fromkeys(("datetime_trunc", "timestamp_trunc"), "Write date_trunc('month', x)."),
-    **dict.fromkeys(
-        ("convert", "to_number", "to_decimal", "str"), "Write CAST(x AS DECIMAL(18,2))."
-    ),
+    **dict.fromkeys(("to_number", "to_decimal", "str"), "Write CAST(x AS DECIMAL(18,2))."),
     **dict.fromkeys(
         ("try_convert", "safe_cast", "try_parse", "parse"), "Write TRY_CAST(x AS DATE)."
     ),
     **dict.fromkeys(("nvl", "isnull", "zeroifnull"), _FILLED),
+    "convert": "Write CAST(x AS VARCHAR), or strftime(x, '%d/%m/%Y').",
     "nvl2": "Write CASE WHEN x IS NULL THEN b ELSE a END.",
     "nullifzero": "Write nullif(x, 0).",
     **dict.fromkeys(("iif", "choose"), _CHOICE),
     **dict.fromkeys(("safe_divide", "div0", "try_divide"), _NOT_ZERO),
     **dict.fromkeys(("charindex", "patindex", "locate", "find_in_set"), _POSITION),
     **dict.fromkeys(("wm_concat", "xmlagg"), _JOINED),
+    **dict.fromkeys(("top", "rownum"), "Write LIMIT 10 at the end of the query."),
     "stuff": "Write overlay(x PLACING 'new' FROM 1 FOR 2).",
     "replicate": "Write repeat(x, 3).",
     "space": "Write repeat(' ', 3).",

@@ -60,6 +60,31 @@ def test_a_parse_error_has_its_place_however_long_the_line(sql, at, way_out, val
             "floats.ref",
             "Columns of floats, nearest first: id, x.",
         ),
+        ("WITH c AS (SELECT id AS k FROM bank) SELECT j FROM c", "unknown_column", "j", ": k."),
+        ("WITH c AS (SELECT id AS k FROM bank) SELECT c.j FROM c", "unknown_column", "c.j", ": k."),
+        ("SELECT s.n FROM (SELECT id FROM bank) AS s", "unknown_column", "s.n", "first: id."),
+        ("SELECT id FROM bank WHERE id = (SELECT max(y) FROM floats)", "unknown_column", "y", "x"),
+        ("SELECT id FROM bank LIMIT id", "unknown_column", "id", "a number here"),
+        ("SELECT id FROM bank WHERE ROWNUM < 3", "unknown_column", "ROWNUM", "LIMIT"),
+        ("VALUES (1, 2) UNION VALUES (1)", "bind", "UNION", "same number"),
+        ("SELECT id FROM bank GROUP BY 7", "bind", "GROUP", "number of one"),
+        (
+            'SELECT "B b".id AS a FROM bank AS "B b" JOIN floats AS "B b" ON true',
+            "bind",
+            "floats",
+            "AS",
+        ),
+        ("SELECT CASE WHEN id = 1 THEN dt ELSE 3 END AS c FROM bank", "bind", "CASE", "one type"),
+        ("SELECT [id] FROM [bank]", "parse", "[bank]", "double quotes"),
+        ("SELECT id FROM bank WITH (NOLOCK)", "parse", "WITH", "hints"),
+        ("SELECT CONVERT(VARCHAR(10), dt, 103) AS x FROM bank", "parse", ", dt", "strftime"),
+        (
+            "SELECT GROUP_CONCAT(memo SEPARATOR ',') AS g FROM bank",
+            "parse",
+            "SEPARATOR",
+            "string_agg",
+        ),
+        ("SELECT b.id FROM bank b, floats f WHERE b.id = f.id(+)", "parse", ")", "LEFT JOIN"),
         ("SELECT n FROM (SELECT id AS nn FROM bank) AS s", "unknown_column", "n FROM", "nn"),
         ("SELECT id FROM bank WHERE floats.x = 3", "unknown_table", "floats.x", "bank"),
         ("SELECT x.y.z.w FROM bank", "unknown_table", "x.y.z.w", "bank"),
@@ -116,6 +141,9 @@ def test_what_is_proposed_instead_is_admitted(way_out, validate):
     """With x, a, b and c of some types: each expression that stands in the way out."""
     body = way_out.removeprefix("Write ").removesuffix(".")
     body = re.sub(r", (which gives NULL|with the unit as a text)$", "", body)
+    if body.startswith("LIMIT "):
+        assert validate(f"SELECT id FROM bank {body.removesuffix(' at the end of the query')}")
+        return
     for proposed in re.split(r", or ", body):
         admitted = []
         for a in KINDS:

@@ -87,6 +87,8 @@ def test_the_first_of_several_is_named_wherever_it_stands_in_the_plan(validate):
     [
         ("SELECT 'x'::DATE AS d", "DATE 'YYYY-MM-DD'"),
         ("SELECT 'x'::DECIMAL(9,2) AS d", "1000.00"),
+        ("SELECT id FROM bank WHERE dt = 3", "DATE 'YYYY-MM-DD'"),
+        ("SELECT 300::TINYINT AS d", "DECIMAL(38,2)"),
         ("SELECT 'x'::TIMESTAMP AS d", "TIMESTAMP 'YYYY-MM-DD HH:MM:SS'"),
     ],
 )
