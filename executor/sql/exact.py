@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 from tieout.executor.sql import functions
 from tieout.executor.sql.edits import Edit
 from tieout.executor.sql.exact_places import CHAINED, Places, place, raw_place
-from tieout.executor.sql.exact_proof import EXACT_AVERAGE, EXACT_DIVISION
+from tieout.executor.sql.exact_products import in_lossy_products, power_of_ten
+from tieout.executor.sql.exact_proof import EXACT_AVERAGE, EXACT_DIVISION, ORDERED_SUM
 from tieout.executor.sql.exact_sums import sums
 from tieout.executor.sql.exact_types import (
+    DIGITS_MAX,
     INTEGERS,
-    PLACES,
     Exact,
     arguments_of,
     averaged,
@@ -51,12 +52,16 @@ def needs(reading: Reading) -> tuple[Need, ...]:
     if not _has_floats(reading.plan):
         return ()
     places = Places(reading)
+    if any(e.rewrite == ORDERED_SUM for _sql, edits in reading.text.earlier for e in edits):
+        return sums(reading, places)  # an order that was put in stays the one of what is added
     given_up = reading.given_up
-    found = [
-        need
-        for need in (*_divisions(reading, places), *_averages(reading, places))
+    listed = [
+        (node, need)
+        for node, need in (*_divisions(reading, places), *_averages(reading, places))
         if (need.reason, reading.text.asked_offset(need.offset or 0)) not in given_up
     ]
+    lossy = in_lossy_products(places.expressions, [node for node, _need in listed])
+    found = [need for node, need in listed if id(node) not in lossy]
     return _innermost(found) if found else sums(reading, places)
 
 
@@ -74,26 +79,29 @@ def _innermost(found: Sequence[Need]) -> tuple[Need, ...]:
     )
 
 
-def _divisions(reading: Reading, places: Places) -> Iterator[Need]:
+def _divisions(reading: Reading, places: Places) -> Iterator[tuple[Node, Need]]:
     for node, (over, under) in _agreed(_typed_divisions(reading, places), places, DIVISIONS):
         extent = places.extent(node)
         operator = places.operator(extent, "/") if extent is not None else None
         operands = places.operands(extent, operator) if extent and operator else None
-        casts = divided(over, under)
-        if operator is None or operands is None or casts is None:
+        how = divided(over, under, power=power_of_ten(arguments(node)[1]))
+        if operator is None or operands is None or how is None:
             continue
         left, right = operands
-        yield Need(
-            "inexact_division",
-            "sql.bind",
-            "the quotient of exact numbers is binary floating point",
-            offset=operator.start,
-            edits=(
-                Edit(left.start, left.start, "decimal_division(CAST(", EXACT_DIVISION),
-                Edit(left.end, right.start, f" AS {casts[0]}), CAST(", EXACT_DIVISION),
-                Edit(right.end, right.end, f" AS {casts[1]}), {PLACES})", EXACT_DIVISION),
+        yield (
+            node,
+            Need(
+                "inexact_division",
+                "sql.bind",
+                "the quotient of exact numbers is binary floating point",
+                offset=operator.start,
+                edits=(
+                    Edit(left.start, left.start, "decimal_division(CAST(", EXACT_DIVISION),
+                    Edit(left.end, right.start, f" AS {how.over}), CAST(", EXACT_DIVISION),
+                    Edit(right.end, right.end, f" AS {how.under}), {how.places})", EXACT_DIVISION),
+                ),
+                optional=True,
             ),
-            optional=True,
         )
 
 
@@ -197,24 +205,31 @@ def spelled(node: Node) -> str:
     return json.dumps({**plain, "alias": ""}, sort_keys=True)
 
 
-def _averages(reading: Reading, places: Places) -> Iterator[Need]:
+def _averages(reading: Reading, places: Places) -> Iterator[tuple[Node, Need]]:
     for node, (kind, _same) in _agreed(_typed_averages(reading, places), places, AVERAGES):
         call = places.call(node)
-        if call is None or len(call.arguments) != 1 or not kind.decimal:
+        if (
+            call is None
+            or len(call.arguments) != 1
+            or not (kind.decimal or kind.digits < DIGITS_MAX)
+        ):
             continue
         cast = averaged(kind)
         (argument,) = call.arguments
-        yield Need(
-            "inexact_average",
-            "sql.bind",
-            "the average of DECIMAL is binary floating point",
-            offset=call.name.start,
-            edits=(
-                Edit(call.name.start, call.name.end, "decimal_average", EXACT_AVERAGE),
-                Edit(argument.start, argument.start, "CAST(", EXACT_AVERAGE),
-                Edit(argument.end, argument.end, f" AS {cast})", EXACT_AVERAGE),
+        yield (
+            node,
+            Need(
+                "inexact_average",
+                "sql.bind",
+                "the average of exact numbers is binary floating point",
+                offset=call.name.start,
+                edits=(
+                    Edit(call.name.start, call.name.end, "decimal_average", EXACT_AVERAGE),
+                    Edit(argument.start, argument.start, "CAST(", EXACT_AVERAGE),
+                    Edit(argument.end, argument.end, f" AS {cast})", EXACT_AVERAGE),
+                ),
+                optional=True,
             ),
-            optional=True,
         )
 
 

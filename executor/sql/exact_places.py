@@ -6,6 +6,7 @@ operator that follows them.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 from tieout.executor.sql.reading import Reading
@@ -58,6 +59,7 @@ class Places:
     def __init__(self, reading: Reading) -> None:
         self.text = reading.text
         self.tokens = reading.tokens
+        self._starts = [t.start for t in self.tokens]
         fixed = _named_by_text(reading.root)
         self.expressions = [n for n in walk(reading.root) if "class" in n and id(n) not in fixed]
         self.at: dict[tuple[int, int], list[Node]] = {}
@@ -92,7 +94,9 @@ class Places:
         return self._extents.get(id(node))
 
     def _inside(self, extent: Extent) -> list[Token]:
-        return [t for t in self.tokens if extent.start <= t.start and t.end <= extent.end]
+        first = bisect_left(self._starts, extent.start)
+        last = bisect_left(self._starts, extent.end, lo=first)
+        return [t for t in self.tokens[first:last] if t.end <= extent.end]
 
     def operator(self, extent: Extent, name: str) -> Extent | None:
         """The last operator of the chain that an extent is; None when it is another one."""

@@ -28,9 +28,14 @@ def undone(after: Node, sql: str, edits: Sequence[Edit]) -> Node:
         return after
     tree: Node = copy.deepcopy(after)
     calls = [(p, n) for n in walk(tree) if word(n, "function_name") and (p := place(n))]
+    starting: dict[int, list[Node]] = {}
+    for found, node in calls:
+        starting.setdefault(found[0], []).append(node)
     changed, shift = apply(sql, edits), 0
+    plain = changed.isascii()
     for edit in in_order(edits):
-        start = len(changed[: edit.start + shift].encode())
+        start = edit.start + shift
+        start = start if plain else len(changed[:start].encode())
         shift += len(edit.text) - (edit.end - edit.start)
         if edit not in ours:
             continue
@@ -38,8 +43,8 @@ def undone(after: Node, sql: str, edits: Sequence[Edit]) -> Node:
             holding = [(p[1], n) for p, n in calls if p[0] < start < p[0] + p[1] and "class" in n]
             for _length, node in sorted(holding, key=lambda held: held[0])[:1]:
                 _without_order(node)
-        for found, node in calls:
-            if found[0] == start and edit.text.partition("(")[0] == word(node, "function_name"):
+        for node in starting.get(start, ()):
+            if edit.text.partition("(")[0] == word(node, "function_name"):
                 _inexact(node, sql[edit.start : edit.end])
     return tree
 

@@ -26,7 +26,7 @@ from tieout.executor.sql.second_vocabulary import (
     AsWritten,
 )
 from tieout.executor.sql.shape import Node, nodes, word
-from tieout.executor.sql.text import TOKENS_MAX, Token
+from tieout.executor.sql.text import REWRITTEN_TOKENS_MAX, TOKENS_MAX, Token
 from tieout.executor.sql.tree import Granted, Seen
 
 QUOTED = frozenset(
@@ -97,8 +97,9 @@ def check_second(text: Text, tokens: tuple[Token, ...], tree: Node, seen: Seen) 
 
 def _check_text(text: Text, read: list[SecondToken]) -> None:
     """The rules on the bare text once more, by this lexer's own sight of quotes and comments."""
-    if len(read) > TOKENS_MAX:
-        raise text.refuse("sql.too_long", f"the query has over {TOKENS_MAX} tokens", offset=0)
+    tokens_max = REWRITTEN_TOKENS_MAX if text.earlier else TOKENS_MAX
+    if len(read) > tokens_max:
+        raise text.refuse("sql.too_long", f"the query has over {tokens_max} tokens", offset=0)
     spans = [(t.start, t.end) for t in read if t.token_type in QUOTED]
     for found in _UNUSUAL.finditer(text.sql):
         char, place = found.group(), found.start()
