@@ -80,12 +80,14 @@ def _differing(
     """The columns in which the two results differ; all of them where that cannot be said.
 
     Rows that were themselves chosen by an added order are compared as a whole only: one of their
-    columns may agree in both orders and differ in the rows between.
+    columns may agree in both orders and differ in the rows between. Only the columns by which an
+    outermost LIMIT was asked to order are equal in all rows that tie there.
     """
     names = list(result.column_names)
     plan = as_node(json.loads(validated.plan))
     if any(map(_cuts, walk(plan))) or rows_reached(plan, _ORDERED) is not False:
-        return frozenset(names)
+        ordered = [names[place] for place in _in_order(validated, plan) if place < len(names)]
+        return frozenset(names).difference(n for n in ordered if _same(result, turned, [n]))
     one_row = result.num_rows == turned.num_rows == 1
     if one_row or (key and _same(result, turned, key)):
         told = [] if one_row else key
@@ -102,6 +104,38 @@ def _cuts(node: Node) -> bool:
     kind = word(node, "type")
     on_columns = word(node, "distinct_type") == "DISTINCT_ON"
     return kind in ("LOGICAL_LIMIT", "LOGICAL_TOP_N", "LOGICAL_ASOF_JOIN") or on_columns
+
+
+def _in_order(validated: ValidatedSql, plan: Node) -> frozenset[int]:
+    """The result columns that the asked ORDER BY of an outermost LIMIT names.
+
+    Empty where anything else takes rows by an order too, since they would be other rows then.
+    """
+    made = [r for r in validated.verdict.rewrites if r.name in _ORDERS]
+    alone = len(made) == 1 and made[0].name == "total_order"
+    if not alone or sum(map(_cuts, walk(plan))) != 1 or any(map(_takes_an_order, walk(plan))):
+        return frozenset()
+    top, shown = plan, None
+    if word(top, "type") == "LOGICAL_PROJECTION":
+        shown = [_place(e) for e in nodes(top.get("expressions"))]
+        top = nodes(top.get("children"))[0]
+    below = nodes(top.get("children"))
+    if word(top, "type") != "LOGICAL_LIMIT" or word(below[0], "type") != "LOGICAL_ORDER_BY":
+        return frozenset()
+    orders = [_place(as_node(o["expression"])) for o in nodes(below[0].get("orders"))]
+    asked = set(orders[: max(0, len(orders) - made[0].inserted.count(","))])
+    places = range(len(validated.columns)) if shown is None else shown
+    return frozenset(at for at, place in enumerate(places) if place in asked - {None})
+
+
+_ORDERS = frozenset({"total_order", "ordered_limit", "ordered_window", "ordered_aggregate"})
+
+
+def _place(expression: Node) -> int | None:
+    """The place that a bare reference names."""
+    index = expression.get("index")
+    bare = word(expression, "expression_class") == "BOUND_REF" and isinstance(index, int)
+    return index if bare and isinstance(index, int) else None
 
 
 def _takes_an_order(node: Node) -> bool:

@@ -279,7 +279,17 @@ TIES = [
     ("SELECT area AS a, first(area ORDER BY amount) AS b, count(*) AS c FROM v GROUP BY 1", (), ""),
     ("SELECT kind AS a, amount AS b, row_number() OVER (ORDER BY amount) AS c FROM v", ("a",), "c"),
     # Rows chosen by the order: what agrees in both may differ in a row between.
-    ("SELECT kind AS a, amount AS b FROM v ORDER BY amount LIMIT 1", (), "ab"),
+    ("SELECT area AS a, kind AS b FROM v ORDER BY area LIMIT 1", (), "b"),
+    ("SELECT kind AS a, amount AS b FROM v ORDER BY amount LIMIT 1", (), "a"),
+    ("SELECT kind AS a FROM v ORDER BY amount LIMIT 1", (), "a"),
+    ("SELECT kind AS a, amount + 1 AS b, amount AS c FROM v ORDER BY 2, 3 LIMIT 1", (), "a"),
+    ("SELECT kind AS a, amount AS b, area AS c FROM v ORDER BY b LIMIT 1", (), "ac"),
+    ("SELECT kind AS a, amount AS b FROM v LIMIT 1", (), "ab"),
+    (
+        "SELECT kind AS a, amount AS b FROM (SELECT * FROM v ORDER BY 3 LIMIT 2) ORDER BY b LIMIT 1",
+        (),
+        "ab",
+    ),
     ("SELECT kind AS a, amount AS b FROM v QUALIFY row_number() OVER (ORDER BY amount) = 1",
      (), "ab"),
     ("SELECT count(*) AS c, max(kind) AS d FROM (SELECT * FROM v ORDER BY amount LIMIT 2) t",
