@@ -291,7 +291,7 @@ REFUSED = [
     ("SELECT map {'a': id}::VARCHAR AS n FROM bank", "sql.type"),
     ("SELECT len(CAST([id] AS INTEGER[78])) AS n FROM bank", "sql.type"),
     ("SELECT array_value(id, id) AS n FROM bank", "sql.function"),
-    ("SELECT n FROM (UNPIVOT bank ON id, acct_key INTO NAME n VALUE v)", "sql.function"),
+    ("SELECT n FROM (UNPIVOT bank ON id, acct_key INTO NAME n VALUE v)", "sql.construct"),
     ("SELECT geomean(x) AS n FROM floats", "sql.float_sum"),
     ("SELECT list_sum([x]) AS n FROM floats", "sql.float_sum"),
 ]
