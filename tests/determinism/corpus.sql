@@ -41,7 +41,7 @@ SELECT grp, sum(qty) AS s, sum(qty * qty) AS q FROM t GROUP BY grp
 SELECT grp, sum(qty // 3) AS d, sum(qty % 3) AS r, sum(qty & 3) AS b FROM t GROUP BY grp
 -- int-03 | integer | function |
 SELECT id, CAST(amt AS INTEGER) AS i, CAST(x AS BIGINT) AS j FROM t WHERE abs(x) < 1000000
--- int-04 | average | function |
+-- int-04 | average | rewritten | inexact_average
 SELECT grp, avg(qty) AS a FROM t GROUP BY grp
 -- int-05 | division | rewritten | inexact_division
 SELECT id, qty / 3 AS q FROM t
