@@ -297,8 +297,6 @@ def _widths(query: Query, message: str) -> SqlRefused:
 def _last(tokens: tuple[Token, ...], name: str) -> int | None:
     """Where a name stands for the last time, outside of texts and comments."""
     found = [
-        t.start
-        for t in tokens
-        if t.kind in ("word", "quoted") and t.text.strip('"').lower() == name.lower()
+        t.start for t in tokens if t.kind != "string" and t.text.strip('"').lower() == name.lower()
     ]
     return found[-1] if found else None

@@ -56,11 +56,22 @@ def unparsed(text: Text, tokens: tuple[Token, ...], document: Node, message: str
     offset = document_offset(text, document)
     if offset is None:
         offset = _shown_offset(text, message)
+    if offset is None:
+        offset = _bare(tokens, told.split(" ", 1)[0])
     at = next((n for n, t in enumerate(tokens) if offset is not None and t.end > offset), None)
     remedy = "" if at is None else _parse_remedy(tokens, at)
     if "unterminated" in told:
         remedy = "Close the quotes; a quote inside a text is written twice."
     return text.refuse("sql.parse", told, offset=offset, remedy=remedy)
+
+
+def _bare(tokens: tuple[Token, ...], name: str) -> int | None:
+    """Where a word that the engine complains of stands before nothing that it could govern, else
+    where it stands first."""
+    found = [n for n, t in enumerate(tokens) if t.text.upper() == name]
+    followed = (tokens[n + 1].text.upper() if n + 1 < len(tokens) else ";" for n in found)
+    bare = [n for n, after in zip(found, followed, strict=True) if after in CLAUSES]
+    return tokens[(bare or found)[0]].start if found else None
 
 
 def _parse_remedy(tokens: tuple[Token, ...], at: int) -> str:

@@ -24,6 +24,8 @@ WHOLE = frozenset(
         *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"),
     }
 )
+DIGITS = {"TINYINT": 2, "SMALLINT": 4, "INTEGER": 9, "BIGINT": 18, "HUGEINT": 38}
+"""Digits that every number with so many has room for; the engine need not be asked about those."""
 NUMBERS = WHOLE | {"DECIMAL", "FLOAT", "DOUBLE"}
 MOMENTS = frozenset(
     {
@@ -104,10 +106,24 @@ def _of_cast(cast: Node) -> Iterator[_Conversion]:
             elements += [(e, inner) for e in nodes(element.get("children"))]
             continue
         steps, name = _steps(element), _name(kind)
-        if steps is None or name is None or steps.types[-1] == name:
+        if steps is None or name is None or steps.types[-1] == name or _fits(steps, kind):
             continue
         place = steps.place if steps.place is not None else _place(cast)
         yield _Conversion(steps.value, (*steps.types, name), place)
+
+
+def _fits(constant: _Conversion, kind: Node) -> bool:
+    """Whether a whole or DECIMAL number plainly has room: this is what most casts are."""
+    source, target = constant.types[0].split("(")[0], str(kind.get("id"))
+    if len(constant.types) != 1 or source not in {*WHOLE, "DECIMAL"}:
+        return False
+    facts = as_node(kind.get("type_info") or {})
+    width, scale = facts.get("width"), facts.get("scale")
+    room = DIGITS.get(target, 0)
+    if target == "DECIMAL" and isinstance(width, int) and isinstance(scale, int):
+        room = width - scale
+    # One digit is left for what rounding may carry.
+    return len(constant.value.lstrip("-").split(".")[0]) < room or target in ("FLOAT", "DOUBLE")
 
 
 def _steps(node: Node) -> _Conversion | None:

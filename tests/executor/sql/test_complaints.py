@@ -33,6 +33,7 @@ def place(sql: str, found: SqlRefused) -> str:
         (f"SELECT {LONG} FROM bank WHERE id = 1 ANDD amt > 3", "ANDD", "AND instead of ANDD"),
         (f"SELECT {LONG} FROM bank GROUP BY ALL HAVIN id > 1", "HAVIN", "HAVING instead of HAVIN"),
         (f"SELECT {LONG}, dt,, memo FROM bank", ", memo", "one of the two commas"),
+        (f"SELECT {LONG} FROM (SELECT FROM bank)", "SELECT FROM", "Correct the syntax"),
         (f"DECLARE @d DATE; SELECT {LONG} FROM bank", "DECLARE", "no variables"),
         (f"SELECT {LONG} FROM bank LIMIT 1, 2", ", 2", "LIMIT 2 OFFSET 1"),
         (f"SELECT {LONG}\nFROM bank WHERE memo = 'rent", "'rent", "Close the quotes"),

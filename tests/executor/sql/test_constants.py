@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import duckdb
 import pytest
 
 from tieout.executor.engine import TableBytes
@@ -150,3 +151,30 @@ def test_functions_are_told_as_they_were_written(validate):
 
 def test_the_gate_and_the_run_have_the_code_each_with_its_own_way_out():
     assert "TRY_CAST" not in WAYS_OUT["sql.conversion"]
+
+
+KINDS = ("TINYINT", "INTEGER", "HUGEINT", "UTINYINT", "DECIMAL(4,2)", "DECIMAL(5,5)", "DOUBLE")
+NEAR = (
+    *("9.99", "9.995", "-9.995", "99.4", "99.5", "99.994", "99.995", "127", "127.5", "128"),
+    *("-128", "-129", "255", "256", "999999999", "2147483647", "2147483648", "0.999994"),
+    *("0.999995", "9999999999999999999999999999999999999", "1e3", "1e40"),
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_number_near_a_bound_is_refused_exactly_when_a_run_would_fail(kind, validate):
+    with duckdb.connect() as fresh:
+        for number in NEAR:
+            sql = f"SELECT CAST({number} AS {kind}) AS n"
+            try:
+                fresh.execute(sql).fetchall()
+                runs = True
+            except duckdb.ConversionException:
+                runs = False
+            try:
+                validate(sql)
+                admitted = True
+            except SqlRefused as refused:
+                assert refused.code == "sql.conversion"
+                admitted = False
+            assert (number, admitted) == (number, runs)
