@@ -52,12 +52,18 @@ CPU_FEATURES = ("avx2", "avx512f", "fma")
 class EngineLimits:
     """Bounds of one request; a value is refused or a run ended when one is reached.
 
-    seconds_max: CPU seconds of the child, and wall seconds. memory_bytes_max: the engine's own
-    memory; address space is 1.2 GB above. rows_max: rows kept of a result. result_bytes_max: bytes
-    of its Arrow stream. sql_chars_max: characters of a query.
+    A step makes up to three requests, each in a child of its own with these bounds anew: the
+    validation of its text, its run, and the countercheck.
+
+    seconds_max: wall seconds, half a second after which the parent ends the child, and CPU seconds,
+    a second after which the kernel does. validation_seconds_max: the same for a validation, where
+    it is less. memory_bytes_max: the engine's own memory; address space is 512 MiB above it, beside
+    what the child starts with and the tables mapped in. rows_max: rows kept of a result.
+    result_bytes_max: bytes of its Arrow stream. sql_chars_max: characters of a query.
     """
 
     seconds_max: int = 30
+    validation_seconds_max: int = 10
     memory_bytes_max: int = 1 << 30
     rows_max: int = 1_000_000
     result_bytes_max: int = 1 << 30
@@ -130,7 +136,7 @@ class Engine:
     def info(self) -> EngineInfo:
         """Which engine, and how its children are shut in; the worker is started to find out.
 
-        Raises ExecutorError engine.unavailable.
+        Raises ExecutorError engine.unavailable, engine.other_build.
         """
         return dataclasses.replace(self._named, sandbox=self._server.sandbox())
 
@@ -264,15 +270,16 @@ class Engine:
     def _ask(
         self, kind: str, request: wire.Document, files: list[int]
     ) -> tuple[wire.Document, int]:
+        seconds = self.limits.seconds_max
+        if kind == "examine":  # constants are computed there
+            seconds = min(seconds, self.limits.validation_seconds_max)
         bounds: wire.Document = {
             "kind": kind,
             "memory_bytes": self.limits.memory_bytes_max,
-            "cpu_s": self.limits.seconds_max,
+            "cpu_s": seconds,
             "file_bytes": self.limits.result_bytes_max if kind == "run" else 1 << 40,
         }
-        answer = self._server.ask(
-            {**request, **bounds}, files, seconds_max=float(self.limits.seconds_max)
-        )
+        answer = self._server.ask({**request, **bounds}, files, seconds_max=float(seconds))
         document = answer.document
         if "refused" in document:
             raise _refused(document)

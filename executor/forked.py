@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from tieout.executor import wire
 from tieout.executor.errors import ExecutorError, Exit
 from tieout.executor.sandbox import LAYERS, Layer
+from tieout.executor.sql.settings import ENGINE_BUILD, ENGINE_VERSION
 
 GRACE_S = 0.5
 """Wall time a child gets above its bound: binding and sending are inside the bound."""
@@ -30,6 +31,7 @@ FIXED_VARIABLES = {
 }
 OUT_OF_MEMORY_STATUS = 2
 READY_BYTES_MAX = 256
+_NO_START = "the engine's worker does not start"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,10 @@ class ForkServer:
         self._stop = None
 
     def pid(self) -> int:
-        """The process id of the running server, started if need be."""
+        """The process id of the running server, started if need be.
+
+        Raises ExecutorError engine.unavailable, engine.other_build.
+        """
         with self._lock:
             return self._running()[0].pid
 
@@ -99,10 +104,10 @@ class ForkServer:
             raise _environment("the engine's worker cannot be started") from error
         finally:
             theirs.close()
-        self._mode = _first_word(ours)
-        if not self._mode:
+        self._mode, _space, build = _first_words(ours).partition(" ")
+        if build != ENGINE_BUILD:
             _end(process, ours)
-            raise _environment("the engine's worker does not start")
+            raise _other_build(build) if build else _environment(_NO_START)
         self._process, self._control = process, ours
         self._stop = weakref.finalize(self, _end, process, ours)
         return process, ours
@@ -234,15 +239,24 @@ def _environment(message: str) -> ExecutorError:
     )
 
 
-def _first_word(control: socket.socket) -> str:
-    """Wait for the server's first word: loading the engine is not on any query's time."""
+def _other_build(build: str) -> ExecutorError:
+    return ExecutorError(
+        "engine.other_build",
+        f"the engine is build {build}; results are promised on {ENGINE_BUILD}",
+        remedy=f"Install duckdb=={ENGINE_VERSION} from its own wheel.",
+        exit_code=Exit.OTHER_FORMAT,
+    )
+
+
+def _first_words(control: socket.socket) -> str:
+    """Wait for the server's first words: loading the engine is not on any query's time."""
     control.settimeout(START_WAIT_S)
     try:
-        mode = control.recv(READY_BYTES_MAX).decode("ascii", errors="replace")
+        words = control.recv(READY_BYTES_MAX).decode("ascii", errors="replace")
     except OSError:  # a timeout is one too
-        mode = ""
+        words = ""
     control.settimeout(None)
-    return mode
+    return words
 
 
 def _end(process: subprocess.Popen[bytes], control: socket.socket) -> None:

@@ -30,9 +30,10 @@ class Limits(BaseModel):
     cell_bytes_max: int = Field(default=1_048_576, ge=1_000, le=1 << 30)
     """Bytes of one text of a result."""
     step_seconds_max: int = Field(default=60, ge=1, le=3_600)
-    """Wall-clock seconds of one step."""
+    """Seconds, of CPU and by the clock, of a step's run, and of its countercheck. Its validation
+    has these too, but no more than 10."""
     memory_mib_max: int = Field(default=2_048, ge=256, le=65_536)
-    """Memory of one step."""
+    """Memory of the engine in each of them."""
     sql_chars_max: int = Field(default=32_768, ge=100, le=262_144)
     """Characters of one SQL text."""
     reply_chars_max: int = Field(default=262_144, ge=1_000, le=4_194_304)

@@ -1,9 +1,10 @@
 """The fork server: opens an empty engine once, and forks one bounded, shut-in child per request.
 
 Run as `python -m tieout.executor.worker FD LAYERS` by `Engine`; it ends when the other end of FD
-closes. Its first word on FD is the sandbox mode that a child of its own reached. Each request
-brings a socket and a pipe. The child answers on the socket; the server writes how the child ended
-into the pipe. Nothing here is shown to anybody: standard error is closed.
+closes. Its first words on FD are the sandbox mode that a child of its own reached, and the engine's
+build as the engine gives it. Each request brings a socket and a pipe. The child answers on the
+socket; the server writes how the child ended into the pipe. Nothing here is shown to anybody:
+standard error is closed.
 
 The server's engine has seen no table and no text but our own, and has no thread, so that each child
 starts from the same fresh state; opening and settling one took 30 of the 45 ms of a small request.
@@ -92,7 +93,7 @@ def main(arguments: list[str]) -> int:
     gc.collect()
     gc.freeze()
     gc.disable()  # a child is short and bounded; a collection would copy the server's pages into it
-    control.send(mode.encode())  # ready
+    control.send(f"{mode} {session.build(origin.engine)}".encode())  # ready
     _accept(control, wake, origin)
     return 0
 

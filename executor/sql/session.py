@@ -42,6 +42,13 @@ def connect() -> duckdb.DuckDBPyConnection:
     return engine
 
 
+def build(engine: duckdb.DuckDBPyConnection) -> str:
+    """The source id that the engine gives of itself."""
+    row = engine.execute("PRAGMA version").fetchone()
+    assert row is not None
+    return str(row[1])
+
+
 def warm(engine: duckdb.DuckDBPyConnection) -> None:
     """Go once through what the engine and its Python side load late; nothing of it stays."""
     name = "__warm"

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tieout.executor import forked
 from tieout.executor.engine import Engine, EngineLimits
 from tieout.executor.errors import ExecutorError, Exit
+from tieout.executor.sql.settings import ENGINE_BUILD
 
 ENDLESS = (
     "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT count(*) AS c FROM t"
@@ -98,6 +100,24 @@ def test_a_worker_that_does_not_start_is_an_environment_error(monkeypatch):
     with pytest.raises(ExecutorError) as caught:
         engine.validate("SELECT 1 AS a", {})
     assert caught.value.code == "engine.unavailable"
+
+
+def test_an_engine_of_another_build_is_refused(monkeypatch):
+    """The worker says what the engine says; the build that is promised is the other one here."""
+    monkeypatch.setattr(forked, "ENGINE_BUILD", "0000000000")
+    with pytest.raises(ExecutorError) as caught, Engine(cache=None, limits=EngineLimits()):
+        pass
+    assert (caught.value.code, caught.value.exit_code) == ("engine.other_build", Exit.OTHER_FORMAT)
+    assert ENGINE_BUILD in caught.value.message
+
+
+def test_a_validation_has_a_bound_of_its_own():
+    """Constants are computed while a text is bound: this one holds the engine for 26 s."""
+    limits = EngineLimits(seconds_max=3_600, validation_seconds_max=1)
+    with Engine(cache=None, limits=limits) as engine, pytest.raises(ExecutorError) as caught:
+        engine.validate("SELECT length(lpad('x', 2000000000, 'y')) AS n", {})
+    assert caught.value.code == "limit.seconds"
+    assert EngineLimits().validation_seconds_max <= 10
 
 
 def test_a_closed_engine_leaves_no_process():
