@@ -19,7 +19,13 @@ FAILURES = {
         "a number is divided by zero",
         "Divide by nullif(x, 0), which gives NULL, or leave such rows out.",
     ),
-    "sql.overflow": ("a number does not fit its type", "Cast to a wider DECIMAL first."),
+    "sql.overflow": (
+        "a number does not fit its type",
+        (
+            "Cast to a wider DECIMAL first. Before the point a numerator may have 18 digits, the "
+            "total of an average 20: divide smaller numbers."
+        ),
+    ),
     "sql.out_of_range": (
         "a value lies outside of what the type or the function can hold",
         "Leave such rows out, or cast to a wider type first.",
@@ -60,6 +66,7 @@ RUN_CODES = (
     ("Invalid Input Error", "decimal_division: division by zero", "sql.division_by_zero"),
     ("Invalid Input Error", "", "sql.value"),
     ("Out of Range Error", "Overflow", "sql.overflow"),
+    ("Out of Range Error", "decimal_average: ", "sql.overflow"),
     ("Out of Range Error", "", "sql.out_of_range"),
     ("Conversion Error", "Date and time not in timestamp range", "sql.out_of_range"),
     ("Conversion Error", "Date out of range", "sql.out_of_range"),
