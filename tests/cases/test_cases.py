@@ -74,8 +74,10 @@ def test_a_number_read_wrong_fails_in_english_and_waits_elsewhere(own: Verdicts)
 
 
 def test_an_attack_that_is_admitted_fails_with_its_id(own: Verdicts) -> None:
-    assert own["sql/attacks-harmless"] == ("failed", "X01; 1 admitted")
+    assert own["sql/attacks-harmless"] == ("failed", "X01; 1 ran")
     assert own["sql/attacks-write"] == ("passed", "1 refused")
+    assert own["sql/attacks-ends"] == ("failed", "X03, X04, X05, X06; 4 ran")
+    assert own["sql/attacks-met"] == ("passed", "1 failed, 1 ran as rewritten")
 
 
 def test_lines_for_a_person_end_with_the_totals() -> None:
