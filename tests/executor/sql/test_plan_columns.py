@@ -304,6 +304,23 @@ def test_plans_by_hand(plan, expected):
     assert reached(plan, DOUBLES) == expected
 
 
+@pytest.mark.parametrize(("filters", "expected"), [([], (False,)), ([{"column": 1}], (True,))])
+def test_a_filter_inside_a_scan_chooses_rows(filters, expected):
+    scan = {
+        "type": "LOGICAL_GET",
+        "names": ["id", "total"],
+        "column_indexes": [{"index": 0}],
+        "function_data": {"qualified_name": {"path": ["memory", "main", "step1"]}},
+        "table_filters": {"filters": filters},
+    }
+    total = Reach(
+        table=lambda table, column: (table, column) == ("step1", "total"),
+        expression=lambda _node: False,
+        conditions=True,
+    )
+    assert reached(scan, total) == expected
+
+
 @pytest.mark.parametrize(("sql", "expected"), CHOSEN)
 def test_rows_that_are_chosen_by_a_column_are_followed(sql, expected, validate):
     tied = Reach(
