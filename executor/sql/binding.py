@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tieout.executor.sql.complaints import document_offset, said
-from tieout.executor.sql.dialects import CLOCKS, UNITS, UNITS_FIRST, instead
+from tieout.executor.sql.dialects import CLOCKS, OWN_CLOCKS, UNITS, UNITS_FIRST, instead
 from tieout.executor.sql.refusal import NO_LOCATION, SqlRefused, Text
 from tieout.executor.sql.shape import (
     Json,
@@ -120,7 +120,7 @@ def _unknown(
     text = query.text
     if offset is None:
         offset = text.find(name)
-    if not table and name.lower() in CLOCKS:
+    if not table and name.lower() in CLOCKS | OWN_CLOCKS:
         return text.refuse(
             "sql.clock", f"{name} reads the clock", offset=offset, remedy=instead(name)
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+OWN_CLOCKS = frozenset({"now", "today"})
+"""Functions of this engine that are written as words elsewhere."""
 CLOCKS = frozenset(
     {
         *(
@@ -14,7 +16,7 @@ CLOCKS = frozenset(
             "curtime",
         ),
         *("systimestamp", "utc_date", "utc_time", "utc_timestamp", "unix_timestamp"),
-        *("now", "today", "statement_timestamp", "clock_timestamp", "timeofday"),
+        *("statement_timestamp", "clock_timestamp", "timeofday"),
     }
 )
 """Names by which other engines read the clock, as words or as calls."""
