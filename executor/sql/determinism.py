@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tieout.executor.sql import domains, exact
+from tieout.executor.sql import domains, equal_values, exact
 from tieout.executor.sql.edits import Edit
 from tieout.executor.sql.keys import Keyed
 from tieout.executor.sql.needs import Need
@@ -38,7 +38,7 @@ def judge(reading: Reading) -> tuple[Need, ...]:
     clamps = domains.needs(reading)
     if clamps:
         return clamps
-    inexact = exact.needs(reading)
+    inexact = exact.needs(reading) or equal_values.needs(reading)
     if inexact:
         return inexact
     names = [name for name, _kind in reading.columns]
@@ -62,15 +62,23 @@ def _apart(needs: Sequence[Need]) -> tuple[Need, ...]:
 
 
 def verdict_of(text: Text, told: Sequence[Need]) -> Verdict:
-    """The verdict of an admitted text. told: needs that were met, at places of the asked text."""
+    """The verdict of an admitted text. told: needs that were met, at places of the asked text.
+
+    The rewrites are the very edits that led to the text, in order of place.
+    """
     asked = Text(text.asked)
     reasons, rewrites = list[Reason](), list[Rewrite]()
     for need in told:
         line, column = asked.position(need.offset) if need.offset is not None else (None, None)
         reasons.append(Reason(need.reason, need.message, line, column))
-        for edit in need.edits:
-            at = asked.position(edit.start)
-            rewrites.append(Rewrite(edit.rewrite, edit.opposite or "", edit.text, *at))
+    for number, (sql, edits) in enumerate(text.earlier, start=1):
+        left = Text(sql, text.earlier[: number - 1])
+        for edit in edits:
+            line, column = left.position(edit.start)
+            removed, at = sql[edit.start : edit.end], edit.start
+            rewrites.append(
+                Rewrite(edit.rewrite, removed, edit.text, line, column, round=number, at=at)
+            )
     rewrites.sort(key=lambda r: (r.line, r.column))
     harmless = all(r.name in HARMLESS for r in reasons)
     standing = Standing.FUNCTION if harmless else Standing.REWRITTEN

@@ -33,6 +33,10 @@ WAYS_OUT = {
     ),
     "sql.duplicate_column": "Give each column of the result its own name with AS.",
     "sql.empty": "Send one SELECT.",
+    "sql.equal_values": (
+        "Cast to DECIMAL before it is grouped, compared or taken, such as max(x::DECIMAL(38,9)); "
+        "instead of a span of time take date_diff('second', a, b)."
+    ),
     "sql.file_access": "Read only the tables that were granted, by their plain names.",
     "sql.float_sum": (
         "Cast to DECIMAL before summing, such as sum(x::DECIMAL(38,9)); for shares use "
@@ -88,6 +92,9 @@ WHY = {
     "sql.conversion": "A constant cannot become the type that it is compared with or cast to.",
     "sql.duplicate_column": "A column of the result could not be told from another.",
     "sql.empty": "There is no query.",
+    "sql.equal_values": (
+        "One of several values is kept that compare equal and are not alike, such as 0.0 and -0.0."
+    ),
     "sql.file_access": "It reads or writes outside the granted tables.",
     "sql.float_sum": "Binary floating point numbers added in another order give another sum.",
     "sql.function": "The function, or this use of it, is not on the list of those admitted.",

@@ -5,6 +5,7 @@ Source: DESIGN §8. A reason is named; each reason that has a rewrite has its na
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -35,6 +36,7 @@ REASONS = {
     "aggregate_ties": "rows can tie in an aggregate that keeps one of them or their order",
     "asof_ties": "rows can tie in an ASOF join",
     "float_accumulation": "binary floating point numbers are added up in any order",
+    "equal_values": "it keeps one of values that are equal and not alike, such as 0.0 and -0.0",
     "inexact_average": "the average of DECIMAL is binary floating point",
     "inexact_division": "the quotient of exact numbers is binary floating point",
     "outside_range": "a literal lies outside the range that its column declares",
@@ -84,13 +86,19 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """One change of text. line, column: where in the text as asked; removed, inserted: texts."""
+    """One change of text. line, column: where in the text as asked; removed, inserted: texts.
+
+    round: from 1; those of a round are made at once, in the text that the rounds before it left.
+    at: the character there, from 0.
+    """
 
     name: str
     removed: str
     inserted: str
     line: int
     column: int
+    round: int
+    at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +113,22 @@ class Verdict:
     def names(self) -> tuple[str, ...]:
         """The names of the rewrites, each once, sorted."""
         return tuple(sorted({r.name for r in self.rewrites}))
+
+
+def derived(asked: str, rewrites: Sequence[Rewrite]) -> str | None:
+    """The text as asked after its rewrites, round by round; None where one does not fit it.
+
+    Of several that put something in at one character, the one listed first comes first.
+    """
+    text = asked
+    for number in sorted({rewrite.round for rewrite in rewrites}):
+        parts, place = list[str](), 0
+        made = (rewrite for rewrite in rewrites if rewrite.round == number)
+        for rewrite in sorted(made, key=lambda r: (r.at, r.at + len(r.removed))):
+            end = rewrite.at + len(rewrite.removed)
+            if not place <= rewrite.at <= len(text) or text[rewrite.at : end] != rewrite.removed:
+                return None
+            parts += [text[place : rewrite.at], rewrite.inserted]
+            place = end
+        text = "".join([*parts, text[place:]])
+    return text

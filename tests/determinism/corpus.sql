@@ -467,3 +467,9 @@ SELECT id, TRY_CAST(memo AS INTEGER) AS i, coalesce(memo, acct, '-') AS c, w AS 
 SELECT id, round(x, 2) AS r, round(w, 1) AS s FROM t
 -- rng-01 | range | function | outside_range
 SELECT count(*) AS n, sum(amt) AS s FROM t WHERE qty <= 50
+-- eqv-01 | equal values | refused | equal_values
+SELECT max(x)::VARCHAR AS m FROM t
+-- eqv-02 | equal values | refused | equal_values
+SELECT x::VARCHAR AS m, count(*) AS n FROM t GROUP BY x
+-- eqv-03 | equal values | refused | equal_values
+SELECT DATE '2026-02-01' + max(CASE WHEN qty > 5 THEN INTERVAL 30 DAY ELSE INTERVAL 1 MONTH END) AS d FROM t

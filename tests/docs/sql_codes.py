@@ -97,6 +97,10 @@ GATE = {
         "SELECT id FROM bank WHERE ccy = 'GBP'",
     ),
     "sql.write": ("DELETE FROM bank", "SELECT id FROM bank WHERE amt > 0"),
+    "sql.equal_values": (
+        "SELECT max(sqrt(id))::VARCHAR AS s FROM bank",
+        "SELECT max(sqrt(id)::DECIMAL(38,9))::VARCHAR AS s FROM bank",
+    ),
     "sql.float_sum": (
         "SELECT list_sum(list(sqrt(id))) AS s FROM bank",
         "SELECT sum(sqrt(id)::DECIMAL(38,9)) AS s FROM bank",
