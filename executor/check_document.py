@@ -50,7 +50,7 @@ def verdict_members(verdict: Verdict) -> dict[str, Json]:
 
 
 def rewrites_of(verdict: Verdict) -> list[Json]:
-    """What was changed, in order of place."""
+    """What was changed, in order of place; `round` and `at` derive the text that runs."""
     return [
         {
             "name": rewrite.name,
@@ -58,6 +58,8 @@ def rewrites_of(verdict: Verdict) -> list[Json]:
             "inserted": rewrite.inserted,
             "line": rewrite.line,
             "column": rewrite.column,
+            "round": rewrite.round,
+            "at": rewrite.at,
         }
         for rewrite in verdict.rewrites
     ]

@@ -147,6 +147,8 @@ def _verdict(document: Json) -> Verdict:
                 inserted=str(r["inserted"]),
                 line=whole(r["line"]),
                 column=whole(r["column"]),
+                round=whole(r["round"]),
+                at=whole(r["at"]),
             )
             for r in _documents(document["rewrites"])
         ),

@@ -124,7 +124,7 @@ def test_the_document_of_an_admitted_query_has_a_closed_shape(sql, document):
     assert found["file"] == "-"
     assert set(found["snapshots"]) == {"bank", "gl"}
     for rewrite in found["rewrites"]:
-        assert rewrite.keys() == {"name", "removed", "inserted", "line", "column"}
+        assert rewrite.keys() == {"name", "removed", "inserted", "line", "column", "round", "at"}
     for reason in found["reasons"]:
         assert reason.keys() == {"name", "detail", "line", "column"}
     assert bool(found["rewrites"]) == (found["executed"] != sql)

@@ -174,11 +174,11 @@ def read(
 
 
 def _rewritten(text: Text, needs: Sequence[Need], told: list[Need]) -> Text:
-    """The text after the edits of the needs, each told with its place in the text as asked."""
+    """The text after the edits of the needs, which are told with places of the text as asked."""
     for need in needs:
         if not need.edits:
             raise _refused(text, need)
-    told += [replace(n, offset=_asked(text, n.offset), edits=_placed(text, n)) for n in needs]
+    told += [replace(n, offset=_asked(text, n.offset)) for n in needs]
     edits = [edit for need in needs for edit in need.edits]
     return text.edited(edits) if edits else text
 
@@ -215,19 +215,6 @@ def _tried(
 
 def _asked(text: Text, offset: int | None) -> int | None:
     return None if offset is None else text.asked_offset(offset)
-
-
-def _placed(text: Text, need: Need) -> tuple[Edit, ...]:
-    """The edits of a need at their places in the text as asked; `opposite` keeps what went out."""
-    return tuple(
-        replace(
-            edit,
-            start=text.asked_offset(edit.start),
-            end=text.asked_offset(edit.end),
-            opposite=text.sql[edit.start : edit.end],
-        )
-        for edit in need.edits
-    )
 
 
 def _refused(text: Text, need: Need) -> SqlRefused:

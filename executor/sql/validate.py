@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tieout.executor.sql.refusal import SqlRefused
-from tieout.executor.sql.verdict import Verdict
+from tieout.executor.sql.verdict import Verdict, derived
 
 __all__ = [
     "ColumnOrigin",
@@ -228,6 +228,13 @@ def validate(
     """Admit a text over the granted tables (name to table) or refuse it.
 
     examine: runs `tieout.executor.sql.examine.examine` where it can be killed (`Engine.validate`
-    does); all parsing happens there. Raises SqlRefused, and what examine raises.
+    does); all parsing happens there. No type of Python's keeps another function out: that nothing
+    else is handed over, and that nothing else makes a Finding, is held by a test over all of the
+    source, and here what runs must be what was asked and the rewrites that are told, nothing more.
+
+    Raises SqlRefused, and what examine raises.
     """
-    return ValidatedSql(_TOKEN, sql, examine(sql, tables))
+    finding = examine(sql, tables)
+    if derived(sql, finding.verdict.rewrites) != finding.executed:
+        raise AssertionError("the text that runs is not the one asked and its rewrites")
+    return ValidatedSql(_TOKEN, sql, finding)

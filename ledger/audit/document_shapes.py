@@ -194,6 +194,7 @@ _NUMBER: Final = object_of(
     }
 )
 _PLACE: Final = {"line": maybe(COUNT), "column": maybe(COUNT)}
+_CHARACTER: Final = {"round": COUNT, "at": COUNT}
 _STEP: Final = object_of(
     {
         "address": maybe(ADDRESS),
@@ -201,7 +202,9 @@ _STEP: Final = object_of(
         "executed": maybe(ADDRESS),
         "standing": maybe(one_of(*STANDINGS)),
         "reasons": each(object_of({"name": TEXT, "detail": TEXT} | _PLACE)),
-        "rewrites": each(object_of({"name": TEXT, "removed": TEXT, "inserted": TEXT} | _PLACE)),
+        "rewrites": each(
+            object_of({"name": TEXT, "removed": TEXT, "inserted": TEXT, **_PLACE, **_CHARACTER})
+        ),
         "ties": one_of(*TIES),
         "tied": each(TEXT),
     },

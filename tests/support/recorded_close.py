@@ -141,7 +141,7 @@ class Close:
                     "executed": str(self.text.address), "standing": "function_of_data_as_rewritten",
                     "reasons": [{"name": "sequence", "detail": "", "line": 1, "column": 8}],
                     "rewrites": [{"name": "total_order", "removed": "", "inserted": "ORDER BY ALL",
-                                  "line": 1, "column": 9}],
+                                  "line": 1, "column": 9, "round": 1, "at": 8}],
                     "ties": "decided", "tied": ["total"],
                 },
                 {"address": None, "inputs": [], "executed": None, "standing": None, "reasons": [],
