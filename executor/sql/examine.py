@@ -12,8 +12,7 @@ from tieout.executor.sql import binding, complaints
 from tieout.executor.sql import origins as flows
 from tieout.executor.sql.as_of import clock_needs, only_clock_read
 from tieout.executor.sql.constants import check_constants
-from tieout.executor.sql.determinism import HARMLESS, judge, verdict_of
-from tieout.executor.sql.edits import Edit, apply
+from tieout.executor.sql.determinism import judge, verdict_of
 from tieout.executor.sql.exact_losses import inexact_columns, losses, offenders
 from tieout.executor.sql.needs import Need
 from tieout.executor.sql.order import order_of
@@ -25,6 +24,7 @@ from tieout.executor.sql.second import check_second, formatted, functions_as_wri
 from tieout.executor.sql.shape import Node, as_node, nodes
 from tieout.executor.sql.text import REWRITTEN_TOKENS_MAX, Token, check_text
 from tieout.executor.sql.tree import Granted, Seen, check_tree
+from tieout.executor.sql.turned import countercheck_of
 from tieout.executor.sql.validate import Finding, GrantedTable
 from tieout.executor.sql.verdict import Reason
 
@@ -87,7 +87,7 @@ def examine(
         first = read(engine, text, granted, tables, parsed=(tokens, root))
     check_constants(engine, first.text, first.plan)
     reading = asked = _under_asked_names(engine, sql, first)
-    reading, counter = _determined(engine, reading, told)
+    reading = _determined(engine, reading, told)
     named = zip(asked.columns, reading.columns, strict=True)
     columns = tuple((name, kind) for (name, _was), (_name, kind) in named)
     inexact = inexact_columns(reading.plan, tables, reading.facts.inexact)
@@ -95,7 +95,7 @@ def examine(
     used = asked.facts.tables | asked.seen.tables
     return Finding(
         executed=reading.text.sql,
-        countercheck=counter if counter != reading.text.sql else "",
+        countercheck=countercheck_of(reading.text),
         verdict=verdict_of(reading.text, told),
         formatted=formatted(asked.second),
         tables=tuple(sorted(n for n in tables if n.lower() in used)),
@@ -121,9 +121,9 @@ def _under_asked_names(engine: duckdb.DuckDBPyConnection, sql: str, reading: Rea
 
 def _determined(
     engine: duckdb.DuckDBPyConnection, reading: Reading, told: list[Need]
-) -> tuple[Reading, str]:
-    """Rewritten until the judge needs nothing more, and the countercheck of the last orders."""
-    asked, counter, tries = reading, "", 0
+) -> Reading:
+    """Rewritten until the judge needs nothing more."""
+    asked, tries = reading, 0
     start: tuple[Reading, int] | None = None
     for _round in range(ROUNDS_MAX):
         needs = judge(reading)
@@ -142,12 +142,10 @@ def _determined(
         if not needs:
             break
         text = _rewritten(reading.text, needs, told)
-        turned = [e for need in needs for e in _turned(need)]
-        counter = apply(reading.text.sql, turned, opposite=True) if _turns(turned) else counter
         reading = _reread(engine, reading, text, needs)
     else:
         raise asked.text.refuse("sql.too_complex", "too many parts of the query need a rewrite")
-    return reading, counter
+    return reading
 
 
 def read(
@@ -221,17 +219,6 @@ def _refused(text: Text, need: Need) -> SqlRefused:
     refused = text.refuse(need.code, need.message, offset=need.offset, remedy=need.remedy)
     refused.reasons = (Reason(need.reason, need.message, refused.line, refused.column),)
     return refused
-
-
-def _turned(need: Need) -> list[Edit]:
-    """The edits of a need for the countercheck: an order of mere sequence need not be turned."""
-    if need.reason in HARMLESS:
-        return [replace(edit, opposite=None) for edit in need.edits]
-    return list(need.edits)
-
-
-def _turns(edits: Sequence[Edit]) -> bool:
-    return any(edit.opposite is not None for edit in edits)
 
 
 def _reread(

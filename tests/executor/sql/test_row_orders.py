@@ -176,3 +176,15 @@ def casts(engine, call: str) -> bool:
         part.get("qname") == {"path": ["__cast"]} and "VARCHAR" in str(part["return_type"])
         for part in walk(json.loads(plan))
     )
+
+
+TWO_ROUNDS = [
+    "SELECT string_agg(c || (SELECT first(memo) FROM bank WHERE memo IS NOT NULL), ',') AS v FROM nk",
+    "SELECT list_last(list((SELECT last(memo) FROM bank WHERE memo IS NOT NULL) || c)) AS v FROM nk",
+]
+
+
+@pytest.mark.parametrize("sql", TWO_ROUNDS)
+def test_a_choice_inside_what_an_order_repeats_is_seen_by_the_countercheck(sql, judged, engines):
+    found = judged(sql)
+    assert outcome(engines[0], found.executed) != outcome(engines[0], found.countercheck)
