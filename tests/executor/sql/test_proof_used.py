@@ -7,6 +7,8 @@ gives them once is put in the place of the real one; all that judges the edits i
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tieout.executor.sql import examine as examination
@@ -54,7 +56,7 @@ def edits(sql: str, rewrite: str, *changes: tuple[str, str, str]) -> tuple[Edit,
         assert sql.count(behind) == 1, behind
         at = sql.index(behind) + len(behind)
         assert sql.startswith(out, at)
-        found.append(Edit(at, at + len(out), put, rewrite, ""))
+        found.append(Edit(at, at + len(out), put, rewrite))
     return tuple(found)
 
 
@@ -268,3 +270,16 @@ def test_a_day_for_the_clock_that_changes_more_is_refused(gate, monkeypatch, mor
     needs = (needing("clock", given),)
     monkeypatch.setattr(examination, "clock_needs", lambda *_given: needs)
     is_refused(gate, sql, apply(sql, given), AS_OF)
+
+
+def test_a_table_that_only_the_plan_reads_is_refused(gate, monkeypatch):
+    """No text is known for which the two differ: the plan is said to read a table more."""
+    real, more = examination.check_plan, frozenset({"t", "u"})
+    monkeypatch.setattr(
+        examination,
+        "check_plan",
+        lambda *given, **named: replace(real(*given, **named), tables=more),
+    )
+    with pytest.raises(SqlRefused) as caught:
+        gate("SELECT id FROM t")
+    assert caught.value.message == "the plan reads a table the text does not name"
