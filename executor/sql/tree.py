@@ -43,7 +43,7 @@ LIBM_DIGITS = dict.fromkeys(
 )
 """Functions whose values grow, and how many digits of one can be kept: of 1M values of exp up to
 22,026, 131 differ at DECIMAL(38,12) when the processor has no fused multiplication, none at 13."""
-LIBM_INSIDE = frozenset({"entropy"})
+LIBM_INSIDE = frozenset({"entropy", "list_entropy"})
 """Aggregates that take a logarithm."""
 LIBM_REMEDY = "Put it directly inside a cast of at most 13 digits: CAST(exp(x) AS DECIMAL(13,8))."
 
@@ -214,7 +214,7 @@ class _Walk:
             )
         self.seen.generates = True
         self.seen.table_functions.add(name)
-        if name in RANGES and not _small_range(arguments(call)):
+        if name in RANGES and not _small_range(name, arguments(call)):
             message = f"{name} needs literal whole numbers and at most {RANGE_ROWS_MAX} rows"
             raise self.text.refuse("sql.range", message, location=where)
 
@@ -295,6 +295,10 @@ class _Walk:
         if node.get("export_state"):
             raise self.text.refuse("sql.construct", "EXPORT_STATE is not admitted", location=where)
         self.seen.functions.add(name)
+        given = list(map(_uncast, arguments(node)))
+        if name in RANGES and all(map(_is_number, given)) and not _small_range(name, given):
+            message = f"{name} makes more than {RANGE_ROWS_MAX} elements"
+            raise self.text.refuse("sql.range", message, location=where)
         groups = functions.groups(name)
         if name in RANGES or name in ("unnest", "generate_subscripts"):
             self.seen.generates = True
@@ -341,7 +345,22 @@ def _names_aggregate(name: str, node: Node) -> bool:
     return True
 
 
-def _small_range(given: list[Node]) -> bool:
+def _uncast(node: Node) -> Node:
+    while node.get("class") == "CAST":
+        node = as_node(node["child"])
+    return node
+
+
+def _is_number(node: Node) -> bool:
+    """Whether it is a literal whole number."""
+    return as_node(node.get("literal") or {}).get("kind") == "INTEGER"
+
+
+def _small_range(name: str, given: list[Node]) -> bool:
+    """Whether the arguments are literal whole numbers that make few enough rows.
+
+    generate_series has its last number too. Numbers in the other direction make none; they count.
+    """
     bounds: list[int] = []
     for argument in given:
         literal = argument.get("literal")
@@ -353,4 +372,5 @@ def _small_range(given: list[Node]) -> bool:
         return False
     start, stop = (0, bounds[0]) if len(bounds) == 1 else (bounds[0], bounds[1])
     step = abs(bounds[2]) if len(bounds) == 3 else 1
-    return step > 0 and abs(stop - start) // step <= RANGE_ROWS_MAX
+    made = abs(stop - start) + (step if name == "generate_series" else max(step - 1, 0))
+    return step > 0 and made // step <= RANGE_ROWS_MAX
