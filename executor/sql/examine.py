@@ -72,6 +72,20 @@ def examine(
     engine: holds each granted table, empty, and is locked. as_of: ISO date that the clock is said
     to show. Raises SqlRefused.
     """
+    try:
+        return _examined(engine, sql, tables, chars_max=chars_max, as_of=as_of)
+    except RecursionError as error:  # a long chain of operators nests as brackets do
+        raise Text(sql).refuse("sql.too_complex", "the query is nested too deep") from error
+
+
+def _examined(
+    engine: duckdb.DuckDBPyConnection,
+    sql: str,
+    tables: Mapping[str, GrantedTable],
+    *,
+    chars_max: int,
+    as_of: str | None,
+) -> Finding:
     granted = granted_of(tables)
     text = Text(sql)
     tokens = check_text(sql, chars_max=chars_max)
@@ -119,9 +133,7 @@ def _under_asked_names(engine: duckdb.DuckDBPyConnection, sql: str, reading: Rea
     return replace(reading, columns=tuple(zip(columns, kinds, strict=True)))
 
 
-def _determined(
-    engine: duckdb.DuckDBPyConnection, reading: Reading, told: list[Need]
-) -> Reading:
+def _determined(engine: duckdb.DuckDBPyConnection, reading: Reading, told: list[Need]) -> Reading:
     """Rewritten until the judge needs nothing more."""
     asked, tries = reading, 0
     start: tuple[Reading, int] | None = None

@@ -119,9 +119,16 @@ def test_rows_keep_their_conditions(granted):
 
 def test_a_float_of_an_earlier_step_stays_a_flag(granted):
     (origin,) = chain(
-        granted, "SELECT avg(id)::DECIMAL(18,2) AS n FROM bank", "SELECT n * 2 AS m FROM a"
+        granted, "SELECT avg(id::HUGEINT)::DECIMAL(18,2) AS n FROM bank", "SELECT n * 2 AS m FROM a"
     ).origins
     assert origin.inexact
+
+
+def test_a_quotient_of_an_earlier_step_times_a_wide_sum_is_flagged(granted):
+    """The quotient has 18 places; nothing is left of them in a product of 36 digits."""
+    made = "SELECT sum(amt) / sum(amt) AS share, sum(amt) AS total FROM bank"
+    whole = chain(granted, made, "SELECT share * total AS n, total AS t, share * 100 AS p FROM a")
+    assert [origin.inexact for origin in whole.origins] == [True, False, False]
 
 
 def test_rows_that_grouping_sets_of_an_earlier_step_repeat_are_told(granted):
