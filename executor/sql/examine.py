@@ -34,6 +34,10 @@ OPTIONAL_TRIES_MAX = 40
 """After so many texts, optional rewrites that are still open are given up."""
 REWRITTEN_CHARS_MAX = 262_144
 """Of a text after our own rewrites; what was asked has a bound of its own."""
+MANY_COLUMNS = (
+    "The table has so many columns that an order by all of them is too long: declare its key, "
+    "order by columns that name one row, or select fewer columns in a WITH query first."
+)
 STATEMENT_CODES = {
     **dict.fromkeys(
         ["INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "DROP", "ALTER", "TRUNCATE"], "sql.write"
@@ -244,7 +248,10 @@ def _reread(
     try:
         after = read(engine, text, before.granted, before.tables)
     except SqlRefused as error:
-        raise _refused(before.text, needs[0]) from error
+        first = needs[0]
+        if error.code == "sql.too_long":
+            first = replace(first, remedy=MANY_COLUMNS)
+        raise _refused(before.text, first) from error
     if not same_but_for(before.root, after.root, before.text.sql, edits):
         raise _refused(before.text, needs[0])
     return replace(after, given_up=before.given_up)
