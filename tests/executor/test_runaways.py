@@ -1,4 +1,16 @@
-"""Texts that never end, or eat memory: who stops each, at which bound, and that nothing is left."""
+"""Texts that never end, or eat memory: who stops each, at which bound, and that nothing is left.
+
+The bounds are of one request (a validation, a run), and a step makes up to three. "Stopped at the
+bound plus one second" is meant of the request as its asker sees it, by a clock that only goes
+forward: the parent's kill comes GRACE_S after the bound, and the rest of the second is for the end
+of the child. What the machine itself takes to wake three sleepers (parent, child's end, server) is
+measured beside it and taken off.
+
+"Never above the limit" is meant of what the engine counts as its own. It does not count all: texts
+and lists that one call is making, and trees of parsers. That is bounded by the kernel, at the limit
+and SPARE_BYTES above what the child began with; the kinds that need more than a small overhead are
+named, so that a new one is seen.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +39,16 @@ OWN_CODES = {"sql.value", "sql.conversion", "sql.overflow", "sql.too_complex", "
 """The engine's own refusal: an inner limit of it."""
 BANK = GrantedTable("bank", (GrantedColumn("id", "INTEGER"),), ("id",))
 LATE_S = 1.0
-SCHEDULING_S = 4.0
-"""What a loaded machine may add before the parent is scheduled; nothing runs meanwhile."""
+SLEEPERS = 3
+OVERHEAD_BYTES_MAX = 128 * MIB
+"""Above the engine's limit, of what it does not count; 88 MiB were measured."""
+UNCOUNTED = {
+    "a lambda inside a lambda",
+    "a lambda over a long list",
+    "a replacement that grows",
+    "many unions",
+}
+"""One call, or one parser, whose memory the engine does not count: 281 MiB above were measured."""
 
 
 def bank() -> bytes:
@@ -45,23 +65,34 @@ def engine():
         yield running
 
 
-def gated(engine: Engine, text: str) -> str:
+def gated(engine: Engine, text: str, spent: list[float] | None = None) -> str:
+    """How a text ends. spent: takes the seconds of each request, from its sending to its answer."""
     payload = bank()
+    started = time.monotonic()
+    spent = [] if spent is None else spent
     try:
         validated = engine.validate(text, {"bank": BANK})
+        spent.append(time.monotonic() - started)
+        started = time.monotonic()
         found = engine.run(validated, {"bank": TableBytes(Address.of(payload), lambda: payload)})
     except SqlRefused:
         return "refused"
     except ExecutorError as error:
         return error.code
+    finally:
+        spent.append(time.monotonic() - started)
     return "result" if found.complete else "cut"
 
 
-def ungated(engine: Engine, text: str) -> str:
+def ungated(engine: Engine, text: str, spent: list[float] | None = None) -> str:
+    started = time.monotonic()
     try:
         answer = run_ungated(engine, text, bank())
     except ExecutorError as error:
         return error.code
+    finally:
+        if spent is not None:
+            spent.append(time.monotonic() - started)
     os.close(answer.file)
     return "result" if answer.document["complete"] else "cut"
 
@@ -93,15 +124,18 @@ def test_there_are_enough_kinds():
 def test_every_kind_is_stopped_at_its_bound(engine, kind, way):
     assert gated(engine, "SELECT 1 AS a") == "result"
     files, server = len(list(Path("/proc/self/fd").iterdir())), engine.worker_pid
-    cpu, start = cpu_s(server), time.monotonic()
+    cpu, spent = cpu_s(server), list[float]()
     with Watch(server) as watch:
-        stopped = way(engine, RUNAWAYS[kind])
-    requests = 2 if way is gated else 1
-    assert time.monotonic() - start < requests * (LIMITS.seconds_max + LATE_S + SCHEDULING_S)
+        stopped = way(engine, RUNAWAYS[kind], spent)
+    requests = len(spent)
+    assert 1 <= requests <= 2
+    assert max(spent) - SLEEPERS * watch.late_s < LIMITS.seconds_max + LATE_S, watch.late_s
     assert stopped in BOUND_CODES | OWN_CODES | {"refused", "cut"}, (
         "nothing of this list ends by itself"
     )
-    assert watch.peak_bytes < START_BYTES_MAX + LIMITS.memory_bytes_max + SPARE_BYTES
+    more = SPARE_BYTES if kind in UNCOUNTED else OVERHEAD_BYTES_MAX
+    assert watch.risen_bytes < LIMITS.memory_bytes_max + more
+    assert watch.peak_bytes < START_BYTES_MAX + LIMITS.memory_bytes_max + more
     while children(server):
         os.sched_yield()
     assert cpu_s(server) - cpu < requests * (LIMITS.seconds_max + LATE_S)

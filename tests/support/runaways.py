@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from pathlib import Path
 
 from tieout.executor.engine import Engine
@@ -15,7 +16,7 @@ DOUBLING = ", ".join(f"c{n} AS (SELECT * FROM c{n - 1} a, c{n - 1} b)" for n in 
 WIDE_OR = " OR ".join(f"r.range = {n}" for n in range(0, 20_000, 7))
 JOINS = ", ".join(f"bank t{n}" for n in range(200))
 CASES = "CASE WHEN r.range = 1 THEN 2 ELSE " * 2_000 + "3" + " END" * 2_000
-UNIONS = " UNION ALL ".join(["SELECT 1 AS a"] * 4_000)
+UNIONS = " UNION ALL ".join(["SELECT 1 AS a"] * 12_000)
 SUBQUERIES = "(SELECT " * 800 + "1" + ")" * 800
 WINDOWS = ", ".join(f"sum(r.range) OVER (ORDER BY r.range % {n}) AS w{n}" for n in range(1, 200))
 
@@ -127,15 +128,26 @@ def run_ungated(engine: Engine, text: str, table: bytes = b"") -> Answer:
     return Answer(document, file)
 
 
+LOOK_S = 0.005
+
+
 class Watch:
-    """A context manager that reads the peak memory of a server's children while they live."""
+    """A context manager that reads the memory of a server's children while they live.
+
+    It sleeps between two looks, and so measures how late this machine wakes a sleeper.
+    """
 
     def __init__(self, server: int) -> None:
         self._server = server
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look)
+        self._starts: dict[int, int] = {}
         self.peak_bytes = 0
         """The largest resident memory of a child."""
+        self.risen_bytes = 0
+        """The most that a child's resident memory rose above what it was seen to begin with."""
+        self.late_s = 0.0
+        """The most that a sleep of this thread took longer than it was to."""
 
     def __enter__(self) -> Watch:
         self._thread.start()
@@ -146,9 +158,15 @@ class Watch:
         self._thread.join()
 
     def _look(self) -> None:
-        while not self._over.wait(0.005):
+        slept = time.monotonic()
+        while not self._over.wait(LOOK_S):
+            self.late_s = max(self.late_s, time.monotonic() - slept - LOOK_S)
             for child in children(self._server):
-                self.peak_bytes = max(self.peak_bytes, peak(child))
+                most = peak(child)
+                start = self._starts.setdefault(child, most)
+                self.peak_bytes = max(self.peak_bytes, most)
+                self.risen_bytes = max(self.risen_bytes, most - start)
+            slept = time.monotonic()
 
 
 def children(pid: int) -> list[int]:
