@@ -110,6 +110,7 @@ def _examined(
     columns = tuple((name, kind) for (name, _was), (_name, kind) in named)
     inexact = inexact_columns(reading.plan, tables, reading.facts.inexact)
     traced = flows.trace(asked.root, tables, columns, asked.seen, inexact=inexact)
+    apart = _told_apart([name for name, _kind in columns])
     used = asked.facts.tables | asked.seen.tables
     return Finding(
         executed=reading.text.sql,
@@ -118,8 +119,8 @@ def _examined(
         formatted=formatted(asked.second),
         tables=tuple(sorted(n for n in tables if n.lower() in used)),
         functions=functions_as_written(asked.seen, tokens),
-        columns=columns,
-        origins=traced.columns,
+        columns=tuple((name, kind) for name, (_, kind) in zip(apart, columns, strict=True)),
+        origins=tuple(replace(o, name=n) for n, o in zip(apart, traced.columns, strict=True)),
         rows=traced.rows,
         ordered=bool(order_of(reading.root)),
         literals=traced.literals,
@@ -336,19 +337,28 @@ def _bound(
 
 
 def _columns(engine: duckdb.DuckDBPyConnection, text: Text) -> tuple[tuple[str, str], ...]:
-    """Names and types of the result; equal or hidden names are refused."""
+    """Names and types of the result, equal names as they are; hidden ones are refused."""
     try:
         bound = engine.sql(text.sql)
     except duckdb.Error as error:
         raise complaints.failed(text, str(error)) from error
     columns = tuple(zip(bound.columns, (str(t) for t in bound.types), strict=True))
-    seen: set[str] = set()
     for name, _ in columns:
-        if name.lower() in seen:
-            message = f"two columns of the result are named {name}"
-            raise text.refuse("sql.duplicate_column", message, word=name)
         if name.startswith("__"):
             message = f"the column {name} begins with two underscores"
             raise text.refuse("sql.reserved_name", message, word=name)
-        seen.add(name.lower())
     return columns
+
+
+def _told_apart(names: Sequence[str]) -> list[str]:
+    """Column names of which no two are equal without case: id, id_1, id_2."""
+    taken, found = {name.lower() for name in names}, list[str]()
+    seen: set[str] = set()
+    for name in names:
+        own, number = name, 0
+        while own.lower() in seen or (number and own.lower() in taken):
+            number += 1
+            own = f"{name}_{number}"
+        seen.add(own.lower())
+        found.append(own)
+    return found

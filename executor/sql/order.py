@@ -18,15 +18,16 @@ def order_of(root: Node) -> list[Node]:
 
 
 def is_total(orders: Sequence[Node], columns: Sequence[str]) -> bool:
-    """Whether an ORDER BY names each column of the result, or ALL."""
-    named: set[str] = set()
+    """Whether an ORDER BY names each column of the result, or ALL. A name of two names neither."""
+    low = [c.lower() for c in columns]
+    named: set[int] = set()
     for expression in orders:
         if takes_all(expression):
             return True
         if expression.get("class") == "COLUMN_REF" and len(names(expression)) == 1:
-            named.add(names(expression)[0].lower())
+            name = names(expression)[0].lower()
+            named |= {low.index(name)} if low.count(name) == 1 else set()
         literal = expression.get("literal")
         if isinstance(literal, dict) and literal.get("kind") == "INTEGER":
-            place = int(str(literal["text"]))
-            named |= {columns[place - 1].lower()} if 1 <= place <= len(columns) else set()
-    return {c.lower() for c in columns} <= named
+            named.add(int(str(literal["text"])) - 1)
+    return set(range(len(low))) <= named

@@ -31,7 +31,6 @@ WAYS_OUT = {
         "Write dates as DATE 'YYYY-MM-DD' and numbers without quotes and separators, such as "
         "1000.00."
     ),
-    "sql.duplicate_column": "Give each column of the result its own name with AS.",
     "sql.empty": "Send one SELECT.",
     "sql.equal_values": (
         "Cast to DECIMAL before it is grouped, compared or taken, such as max(x::DECIMAL(38,9)); "
@@ -90,7 +89,6 @@ WHY = {
     "sql.construct": "A part of the query is of a kind that is not admitted.",
     "sql.control_character": "The text holds a character that cannot be seen.",
     "sql.conversion": "A constant cannot become the type that it is compared with or cast to.",
-    "sql.duplicate_column": "A column of the result could not be told from another.",
     "sql.empty": "There is no query.",
     "sql.equal_values": (
         "One of several values is kept that compare equal and are not alike, such as 0.0 and -0.0."

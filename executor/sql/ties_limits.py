@@ -110,6 +110,8 @@ def _tells(cut: Cut, orders: list[Node]) -> bool:
         return True
     if cut.columns is not None and is_total(orders, cut.columns):
         return True
+    if cut.columns is not None and len({c.lower() for c in cut.columns}) < len(cut.columns):
+        return False  # which of two columns a name means is the engine's to say
     if cut.outputs is not None and covers(orders, cut.outputs, cut.found.keys):
         return True
     if word(cut.node, "type") != "SELECT_NODE":

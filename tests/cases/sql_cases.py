@@ -45,8 +45,6 @@ TYPED: Final = frozenset(
     {"sql.conversion", "sql.overflow", "sql.several_rows", "sql.value", "sql.too_complex"}
 )
 """Failures of a run for the values, each with words of our own."""
-TWO_COLUMNS_OF_ONE_NAME: Final = "CON07"
-"""It is said to be harmless; this gate refuses two result columns of one name on purpose."""
 KNOWN_REFUSALS: Final = (
     Path(__file__).resolve().parent.parent / "executor" / "sql" / "defog_refusals.json"
 )
@@ -105,7 +103,7 @@ def _attacks(lines: Sequence[str]) -> Iterator[Verdict]:
         for attack in map(json.loads, lines):
             end = _end(engine, attack["sql"], tables)
             ends[attack["category"]][str(end)] += 1
-            if not meets(end, attack["expected"], zone) and attack["id"] != TWO_COLUMNS_OF_ONE_NAME:
+            if not meets(end, attack["expected"], zone):
                 wrong[attack["category"]].append(attack["id"])
     for category, counts in sorted(ends.items()):
         name = f"{SQL_KIND}/attacks-{category}"

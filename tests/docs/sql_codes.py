@@ -37,10 +37,6 @@ GATE = {
         "SELECT id FROM bank WHERE dt > '30/06/2026'",
         "SELECT id FROM bank WHERE dt > DATE '2026-06-29'",
     ),
-    "sql.duplicate_column": (
-        "SELECT id, amt AS id FROM bank",
-        "SELECT id, amt AS amount FROM bank",
-    ),
     "sql.empty": ("-- nothing", "SELECT id FROM bank"),
     "sql.file_access": ("SELECT * FROM 'bank.csv'", "SELECT * FROM bank"),
     "sql.function": (

@@ -14,8 +14,6 @@ from tieout.executor.sql.validate import SqlRefused
 
 OWN = [json.loads(x) for x in Path(__file__).with_name("attacks.jsonl").read_text().splitlines()]
 SHARED = os.environ.get("TIEOUT_SHARED")
-CONTROL_EXCEPTIONS = {"CON07"}
-"""CON07 gives two result columns the name id, which this gate refuses on purpose."""
 
 
 OPEN = [a for a in OWN if a["category"] == "determinism"]
@@ -60,9 +58,8 @@ def test_shared_corpus(engine, granted, tmp_path):
         except ExecutorError as error:
             verdict = error.code
         expected = attack["expected"]
-        if (expected == "reject" and verdict == "allow") or (
-            expected == "allow" and verdict != "allow" and attack["id"] not in CONTROL_EXCEPTIONS
-        ):
+        opposite = {"reject": "allow", "allow": "reject"}.get(expected)
+        if verdict == opposite:
             wrong.append((attack["id"], expected, verdict))
     assert wrong == []
     assert list(tmp_path.iterdir()) == []
