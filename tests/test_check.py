@@ -330,7 +330,7 @@ def test_a_clamp_is_recorded_shown_and_replayed(tmp_path, capsys, monkeypatch):
         )
         (rewrite,) = verdict["rewrites"]
         assert (rewrite["name"], rewrite["removed"]) == ("clamped_range", "'2020-01-01'")
-        assert json.loads(kept["observation"])["rewrites"] == ["clamped_range"]
+        assert json.loads(kept["observation"])["rewrites"][0]["name"] == "clamped_range"
     capsys.readouterr()
     assert start(["replay", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["agrees"] is True

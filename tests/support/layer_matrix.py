@@ -28,9 +28,12 @@ def shared(folder: Path) -> list[Attack]:
 
 def matrix(layers: Layers, attacks: Iterable[Attack], folder: Path) -> Matrix:
     """What each layer alone says to each attack. folder: stands for {DIR} in the texts."""
-    return {
+    found = {
         attack["id"]: layers.each(attack["sql"].replace("{DIR}", str(folder))) for attack in attacks
     }
+    fallen = {(i, layer) for i, answers in found.items() for layer, a in answers.items() if a.fell}
+    assert fallen == set(), "a layer that fell over refused nothing"
+    return found
 
 
 def classes(answers: Mapping[Layer, Answer]) -> set[str]:

@@ -31,6 +31,7 @@ from tieout.executor.sql.plan import check_plan
 from tieout.executor.sql.refusal import SqlRefused, Text
 from tieout.executor.sql.second import read_second
 from tieout.executor.sql.text import check_text
+from tieout.executor.sql.text import tokens as read_tokens
 from tieout.executor.sql.tree import check_tree
 from tieout.executor.sql.validate import GrantedColumn, GrantedTable
 
@@ -91,6 +92,9 @@ def granted() -> dict[str, GrantedTable]:
     }
 
 
+NO_ANSWER = "no answer"
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """by: the layer that refused, "" when the text ran. said: a code, or the engine's own class.
@@ -105,6 +109,11 @@ class Answer:
     @property
     def refused(self) -> bool:
         return bool(self.by)
+
+    @property
+    def fell(self) -> bool:
+        """Whether the child ended without a word: a fault of the harness or a gate, no refusal."""
+        return self.said == NO_ANSWER
 
 
 class Layers:
@@ -229,8 +238,9 @@ class _Server:
     def tree(self, sql: str) -> None:
         """One SELECT by DuckDB's count, and its parse tree against the lists."""
         text = Text(sql)
-        first = check_text("x", chars_max=1)  # a place for refusals; the text rules are off
-        examine._one_select(self.gate, text, first)
+        # Places for refusals; the text rules are off.
+        read = tuple(read_tokens(sql)) or check_text("x", chars_max=1)
+        examine._one_select(self.gate, text, read)
         check_tree(text, examine._tree(self.gate, text), self.granted)
 
     def plan(self, sql: str) -> None:
@@ -238,7 +248,7 @@ class _Server:
         text = Text(sql)
         document = examine._serialized(self.gate, "json_serialize_plan", sql)
         if document.get("error"):
-            raise examine._document_refusal(text, document, "sql.bind")
+            raise text.refuse("sql.bind", "the engine does not bind it")
         plans = document["plans"]
         if not isinstance(plans, list) or len(plans) != 1:
             raise text.refuse("sql.two_statements", "the text has no single plan")
@@ -312,7 +322,7 @@ def _reply(server: _Server, line: str) -> str:
     if said:
         return said.decode()
     last = request["run"] or request["gates"][-1]
-    ended = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "no answer"
+    ended = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else NO_ANSWER
     return json.dumps({"by": last, "said": ended})
 
 

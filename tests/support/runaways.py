@@ -71,7 +71,7 @@ RUNAWAYS = {
     "unnested lists": "SELECT count(*) AS n FROM (SELECT unnest(range(1000000)) AS a "
     "FROM range(1000000)) WHERE a % 3 = 1",
     "levenshtein": "SELECT levenshtein(repeat('a', 200000), repeat('b', 200000)) AS n",
-    "jaro_winkler": "SELECT jaro_winkler_similarity(repeat('ab', 400000), repeat('ba', 400000)) "
+    "jaro_winkler": "SELECT jaro_winkler_similarity(repeat('ab', 1200000), repeat('ba', 1200000)) "
     "AS n",
     "a regular expression": "SELECT regexp_matches(repeat('a', 100000), "
     "'(a{0,1000}){0,1000}b') AS n",
