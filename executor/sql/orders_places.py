@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tieout.executor.sql.refusal import NO_LOCATION, Text
-from tieout.executor.sql.shape import Json, Node, children, location
+from tieout.executor.sql.shape import Json, Node, location, locations
 from tieout.executor.sql.text import Token
 
 CUTS = frozenset({"limit", "offset", "fetch"})
@@ -72,7 +72,7 @@ class Places:
 
     def offset(self, node: Json) -> int | None:
         """The first character that any part of a tree node is said to begin at."""
-        found = min(_locations(node), default=None)
+        found = min(locations(node), default=None)
         return None if found is None else self.text.from_bytes(found)
 
     def at(self, offset: int) -> int:
@@ -317,12 +317,3 @@ class Places:
             last = place
         texts = tuple(self._split(found + 1, last, depth))
         return texts if len(texts) == len(groups) else ()
-
-
-def _locations(node: Json) -> Iterator[int]:
-    if isinstance(node, dict):
-        where = location(node)
-        if where is not None and where != NO_LOCATION:
-            yield where
-    for child in children(node):
-        yield from _locations(child)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tieout.executor.sql.edits import Edit, apply, in_order
-from tieout.executor.sql.refusal import NO_LOCATION
-from tieout.executor.sql.shape import Json, Node, as_node, children, location, word
+from tieout.executor.sql.shape import Json, Node, as_node, locations, word
 
 ORDERS = frozenset({"orders", "arg_orders"})
 _ALL = "ORDER BY ALL"
@@ -26,7 +25,7 @@ def only_orders_added(before: Node, after: Node, sql: str, edits: Sequence[Edit]
     whole = sum(edit.text.count(_ALL) for edit in edits)
     placeless = 0
     for expression in added:
-        found = list(_locations(expression))
+        found = list(locations(expression))
         if not found:
             placeless += 1
             if word(expression, "class") != "STAR":
@@ -44,15 +43,6 @@ def _spans(sql: str, edits: Sequence[Edit]) -> Iterator[tuple[int, int]]:
         first = len(after[:start].encode())
         yield first, first + len(edit.text.encode())
         shift += len(edit.text) - (edit.end - edit.start)
-
-
-def _locations(node: Json) -> Iterator[int]:
-    if isinstance(node, dict):
-        where = location(node)
-        if where is not None and where != NO_LOCATION:
-            yield where
-    for child in children(node):
-        yield from _locations(child)
 
 
 def _same(before: Json, after: Json, added: list[Node]) -> bool:

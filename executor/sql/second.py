@@ -81,13 +81,12 @@ def functions_as_written(seen: Seen, tokens: tuple[Token, ...]) -> tuple[str, ..
     return tuple(sorted({written(name) for name in seen.functions | seen.table_functions}))
 
 
-def check_second(text: Text, tokens: tuple[Token, ...], tree: Node, seen: Seen) -> exp.Expr:
+def check_second(text: Text, tree: Node, seen: Seen) -> exp.Expr:
     """The second gate, then both gates' findings side by side; the tree is for readers only.
 
     Raises SqlRefused: what `read_second` raises, and sql.parsers_disagree where the two parsers
     differ about tables, WITH names, functions or shape.
     """
-    del tokens
     root, second = read_second(text, seen.granted)
     _compare_names(text, seen, second)
     _compare_functions(text, seen, second)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from tieout.executor.sql.refusal import SqlRefused
+from tieout.executor.sql.refusal import NO_LOCATION, SqlRefused
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 Node: TypeAlias = "dict[str, Json]"
@@ -54,6 +54,16 @@ def location(node: Node) -> int | None:
     """The byte location the engine gives."""
     place = node.get("query_location")
     return place if isinstance(place, int) else None
+
+
+def locations(node: Json) -> Iterator[int]:
+    """The byte locations of all that stands below, and of the node itself."""
+    if isinstance(node, dict):
+        where = location(node)
+        if where is not None and where != NO_LOCATION:
+            yield where
+    for child in children(node):
+        yield from locations(child)
 
 
 def word(node: Node, key: str) -> str:

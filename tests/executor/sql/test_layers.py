@@ -16,7 +16,6 @@ from tieout.executor.sql import functions, session
 from tieout.executor.sql.examine import _tree, granted_of
 from tieout.executor.sql.refusal import SqlRefused, Text
 from tieout.executor.sql.second import check_second, formatted, read_second
-from tieout.executor.sql.text import check_text
 from tieout.executor.sql.tree import Granted, check_tree
 
 HERE = Path(__file__).parent
@@ -55,7 +54,7 @@ def compared(sql, reader):
     text = Text(sql)
     root = reader(sql)
     seen = check_tree(text, root, granted_of(granted()))
-    return check_second(text, check_text(sql, chars_max=32_768), root, seen)
+    return check_second(text, root, seen)
 
 
 def weak(found):
@@ -224,11 +223,10 @@ def test_parsers_that_differ_admit_nothing(tamper, reader):
     sql = "SELECT lower(memo) AS m, count(*) AS n FROM bank GROUP BY 1 ORDER BY 1 LIMIT 3"
     text, root = Text(sql), reader(sql)
     seen = check_tree(text, root, granted_of(granted()))
-    tokens = check_text(sql, chars_max=32_768)
-    assert check_second(text, tokens, root, seen)
+    assert check_second(text, root, seen)
     tamper(seen, root)
     with pytest.raises(SqlRefused) as caught:
-        check_second(text, tokens, root, seen)
+        check_second(text, root, seen)
     assert caught.value.code == "sql.parsers_disagree"
 
 
@@ -315,4 +313,4 @@ def test_columns_may_have_the_names_of_keywords(word, worded):
     ):
         root = worded(sql)
         seen = check_tree(Text(sql), root, allowed)
-        assert check_second(Text(sql), check_text(sql, chars_max=1_000), root, seen)
+        assert check_second(Text(sql), root, seen)
