@@ -90,3 +90,11 @@ def must_run(reason: str, *, root: bool) -> bool:
 def repository() -> Path:
     """The folder of the repository."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def here(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """In the folder of the file's own fixture `made`, as a user stands in a workspace."""
+    monkeypatch.chdir(made)
+    monkeypatch.setenv("NO_COLOR", "1")
+    return made

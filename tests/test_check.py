@@ -40,13 +40,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def here(made: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.chdir(made)
-    monkeypatch.setenv("NO_COLOR", "1")
-    return made
-
-
-@pytest.fixture
 def said(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
     """Check a text from standard input: exit code, standard output, standard error."""
 

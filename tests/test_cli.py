@@ -5,45 +5,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from end_to_end.small import ANSWER, TOTALS, make, plan, steps, tieout
+from support.command_line import called, document, workspace_with_a_run
 from support.messages_server import MessagesServer, bad_request
-
-from tieout.cli import start
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace with one run."""
-    folder = make(tmp_path_factory.mktemp("cli") / "w")
-    assert start(["init", str(folder)]) == 0
-    assert start(["run", str(folder / "questions.toml"), "-w", str(folder)]) == 0
-    return folder
-
-
-@pytest.fixture
-def here(made: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.chdir(made)
-    monkeypatch.setenv("NO_COLOR", "1")
-    return made
-
-
-def called(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = start(list(arguments))
-    return (code, *capsys.readouterr())
-
-
-def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    """The one document of a command that succeeds."""
-    code, out, err = called(capsys, *arguments, "--json")
-    assert code == 0, err
-    found = json.loads(out)  # fails on a second document
-    assert isinstance(found, dict)
-    return found
+    return workspace_with_a_run(tmp_path_factory.mktemp("cli"))
 
 
 def test_init_prints_one_document(capsys, tmp_path):

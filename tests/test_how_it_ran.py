@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,13 +41,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert start(["init", str(folder)]) == 0
     assert start(["ask", "Mean?", "-w", str(folder), "--plan", str(folder / "plan.json")]) == 0
     return folder
-
-
-@pytest.fixture
-def here(made: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.chdir(made)
-    monkeypatch.setenv("NO_COLOR", "1")
-    return made
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
