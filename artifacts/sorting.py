@@ -28,7 +28,7 @@ def is_ascending(table: ArrowTable, names: Sequence[str], *, strictly: bool = Fa
         before, after = column.slice(0, len(column) - 1), column.slice(1)
         try:
             rising, equal = pc.less_equal(before, after), pc.equal(before, after)
-        except pa.ArrowNotImplementedError:
+        except pa.ArrowNotImplementedError:  # a type without comparison takes the slow way
             return False
         if not _all(rising if tied is None else pc.or_(rising, pc.invert(tied))):
             return False
